@@ -1,0 +1,175 @@
+"""What holds for the repository as a whole: names, versions, import time, nothing of one machine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import toolgen
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAVY = ("pydantic", "jinja2", "yaml", "httpx2", "typer", "rich", "jsonschema_rs", "sqlalchemy", "prance", "asyncio")
+
+
+def in_fresh_python(code: str) -> Any:
+    """What `code` prints as JSON when a new interpreter runs it."""
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def repository_files() -> list[Path]:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("needs a git checkout")
+    command = [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+# the public names
+
+
+def test_importing_toolgen_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import toolgen, json; "
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    loaded = in_fresh_python(code)
+    assert [name for name in loaded if name.partition(".")[0] in HEAVY] == []
+
+
+def test_dir_lists_exactly_the_public_names() -> None:
+    listed, public = in_fresh_python("import json, toolgen; print(json.dumps([dir(toolgen), list(toolgen.__all__)]))")
+    assert {name for name in listed if not name.startswith("_")} == {n for n in public if not n.startswith("_")}
+    assert len(public) == len(set(public))
+
+
+@pytest.mark.parametrize("name", sorted(toolgen.__all__))
+def test_every_public_name_resolves(name: str) -> None:
+    assert getattr(toolgen, name) is not None
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        toolgen.no_such_name  # noqa: B018
+
+
+# versions
+
+
+def test_the_versions_agree() -> None:
+    assert toolgen.__version__ == project()["version"]
+    assert importlib.metadata.version("toolgen") == project()["version"]
+
+
+def test_the_changelog_knows_the_version_or_what_is_unreleased() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "## [Unreleased]" in changelog or f"## [{project()['version']}]" in changelog
+
+
+def test_the_pinned_set_is_exact_and_covers_what_is_declared() -> None:
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+( ; .+)?", pin)] == []
+    pinned = {canonical(pin) for pin in pins}
+    extras = project()["optional-dependencies"]
+    assert {canonical(name) for name in project()["dependencies"] + extras["inline"] + extras["fast"]} <= pinned
+
+
+def canonical(requirement: str) -> str:
+    name = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert name is not None
+    return re.sub(r"[-_.]+", "-", name[0]).lower()
+
+
+# nothing of one machine
+
+# In pieces, so that this file does not hold what it looks for.
+OF_ONE_MACHINE = re.compile(
+    "|".join(
+        [
+            r"(?<![\w.}/-])/" + r"(?:work|root)/",
+            r"(?<![\w.}/-])/" + r"(?:home|Users)/[a-z][a-z0-9_-]*/",
+            r"\.\./" + "shared",
+            "pypi" + r"\.org",
+            "pythonhosted" + r"\.org",
+            "npmjs" + r"\.(?:org|com)",
+        ]
+    )
+)
+
+
+def test_no_file_names_a_place_of_one_machine() -> None:
+    found = []
+    for path in repository_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if hit := OF_ONE_MACHINE.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {hit[0]}")
+    assert found == []
+
+
+# the Makefile and the sample
+
+
+def test_make_help_documents_every_target() -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("needs make")
+    help_text = subprocess.run([make, "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    phony = re.findall(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = {target for line in phony for target in line.split()} - {"FORCE"}
+    undocumented = [target for target in targets if not re.search(rf"^  make {target}\s+\S", help_text, re.MULTILINE)]
+    assert targets >= {"venv", "demo", "test", "test-all", "lock", "clean"}
+    assert undocumented == []
+
+
+def test_the_sample_has_what_the_documentation_shows() -> None:
+    document = yaml.safe_load((ROOT / "samples/petstore/petstore.yaml").read_text(encoding="utf-8"))
+    operations = {
+        operation["operationId"]: operation
+        for item in document["paths"].values()
+        for method, operation in item.items()
+        if method in {"get", "put", "post", "delete", "patch"}
+    }
+    assert len(operations) == 10
+    assert {name for name, operation in operations.items() if operation.get("deprecated")} == {"getStock"}
+    assert all(operation["description"] and operation["tags"] for operation in operations.values())
+    assert {"/pets/{petId}", "/pets/mine"} <= document["paths"].keys()
+
+
+# the tests' own guard
+
+
+@pytest.mark.parametrize("method", ["connect", "connect_ex"])
+def test_a_connection_beyond_this_machine_fails_the_test(method: str, outside_attempts: list[str]) -> None:
+    with socket.socket() as outside, pytest.raises(pytest.fail.Exception, match=r"leave this machine"):
+        getattr(outside, method)(("192.0.2.1", 9))
+    assert outside_attempts == ["('192.0.2.1', 9)"]
+    outside_attempts.clear()
+
+
+def test_a_connection_to_this_machine_is_fine() -> None:
+    with socket.socket() as listening, socket.socket() as here:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(1)
+        here.connect(listening.getsockname())

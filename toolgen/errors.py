@@ -1,0 +1,127 @@
+"""Every error toolgen raises, in one tree. This module imports nothing of toolgen.
+
+    ToolgenError                      catch this to catch them all
+    ├── UsageError                    the call or the command line is wrong (exit code 2)
+    │   ├── ConfigError               a toolgen.yaml has problems
+    │   └── MissingExtra              an optional package is not installed
+    ├── SourceError                   a document could not be read
+    │   ├── SourceRefused             a rule forbids reading it: scheme, root, host, redirect
+    │   ├── SourceUnavailable         it is not there, or the network failed
+    │   ├── LimitExceeded             it is larger, deeper or slower than allowed
+    │   └── SyntaxFault               it is neither JSON nor YAML, or has duplicate keys
+    ├── DocumentError                 it was read, but is no OpenAPI document
+    ├── SelectionError                no operation is left to make a tool of
+    ├── ToolsetError                  a toolset file is not valid
+    │   └── ToolsetEdited             a toolset file was edited by hand and would be overwritten
+    └── ExportError                   a target cannot take these tools
+
+Faults *inside* a document are values (`toolgen.openapi.diagnostics.Diagnostic`) and never stop
+the rest. What is raised here is what a person has to act on; no message contains a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault: what is wrong, where, and what to do about it.
+
+    `where` is a JSON pointer, a config path (`apis.petstore.spec`), a file or a URL; `line` and
+    `column` count from 1 and are set where the text is known.
+    """
+
+    message: str
+    where: str = ""
+    line: int | None = None
+    column: int | None = None
+    hint: str = ""
+
+    def __str__(self) -> str:
+        position = "" if self.line is None else f":{self.line}" + (f":{self.column}" if self.column else "")
+        place = f"{self.where}{position}: " if self.where or position else ""
+        return f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The problem as JSON-ready data; keys without a value are left out."""
+        fields = {"message": self.message, "where": self.where, "line": self.line, "column": self.column}
+        return {k: v for k, v in {**fields, "hint": self.hint}.items() if v not in (None, "")}
+
+
+class ToolgenError(Exception):
+    """Base of every error. `problems` lists all faults found, never only the first."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        self.message = message
+        self.problems = tuple(problems)
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *(f"  {problem}" for problem in self.problems)])
+
+
+class UsageError(ToolgenError):
+    """The call or the command line is wrong."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A toolgen.yaml has problems."""
+
+
+class MissingExtra(UsageError):
+    """An optional package is not installed; the message names the extra that brings it."""
+
+
+class SourceError(ToolgenError):
+    """A document could not be read."""
+
+
+class SourceRefused(SourceError):
+    """A rule forbids reading it: the URL's scheme, the allowed roots or hosts, a redirect."""
+
+
+class SourceUnavailable(SourceError):
+    """It is not there, cannot be opened, or the network failed."""
+
+
+class LimitExceeded(SourceError):
+    """It is larger, deeper, or slower than the limits allow."""
+
+
+class SyntaxFault(SourceError):
+    """The text is neither JSON nor YAML, or repeats a key; the problem has line and column."""
+
+
+class DocumentError(ToolgenError):
+    """The text was read, but is not an OpenAPI document of a version toolgen knows."""
+
+
+class SelectionError(ToolgenError):
+    """No operation is left to make a tool of."""
+
+
+class ToolsetError(ToolgenError):
+    """A toolset file is not valid."""
+
+
+class ToolsetEdited(ToolsetError):
+    """A toolset file was edited by hand and writing it would drop the edits."""
+
+
+class ExportError(ToolgenError):
+    """A target cannot take these tools."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the nearest known word, or nothing."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

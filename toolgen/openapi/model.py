@@ -1,0 +1,96 @@
+"""What a document says, in OpenAPI's own words and in the shape of 3.1 whatever it was written in.
+
+Schemas are Places: where the Schema Object stands, not converted yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolgen.openapi.diagnostics import Diagnostic
+from toolgen.openapi.references import Place
+
+ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
+
+
+@dataclass(slots=True)
+class Parameter:
+    """A Parameter Object. `media_type` is set where `content` describes it instead of `schema`."""
+
+    name: str
+    location: ParameterLocation
+    required: bool
+    schema: Place | None
+    pointer: str
+    description: str = ""
+    style: str | None = None
+    explode: bool | None = None
+    allow_reserved: bool = False
+    media_type: str | None = None
+    deprecated: bool = False
+    examples: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MediaType:
+    """A Media Type Object under its media type's `name`, written as in the document."""
+
+    name: str
+    schema: Place | None
+    encoding: dict[str, Any] = field(default_factory=dict)
+    examples: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RequestBody:
+    """A Request Body Object with at least one media type."""
+
+    content: list[MediaType]
+    required: bool
+    pointer: str
+    description: str = ""
+
+
+@dataclass(slots=True)
+class Response:
+    """A Response Object under its status code (`200`, `4XX`, `default`); `headers` are names."""
+
+    status: str
+    description: str
+    content: list[MediaType]
+    headers: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Server:
+    """A Server Object. `variables` maps a name to (default, enum)."""
+
+    url: str
+    variables: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Operation:
+    """An Operation Object with what its path item and document add to it.
+
+    `method` is lower case, `wire_method` as it is sent; `path` as written in the document;
+    `server` is set where the operation or its path item has its own. `security` is an OR of ANDs
+    of scheme names.
+    """
+
+    method: str
+    wire_method: str
+    path: str
+    pointer: str
+    operation_id: str | None
+    summary: str
+    description: str
+    tags: tuple[str, ...]
+    deprecated: bool
+    parameters: list[Parameter]
+    body: RequestBody | None
+    responses: list[Response]
+    server: Server | None
+    security: tuple[tuple[str, ...], ...]
+    diagnostics: list[Diagnostic]

@@ -1,0 +1,275 @@
+"""A document as its Operations: one by one, so that a broken one costs itself only.
+
+Source: OpenAPI 3.2 "OpenAPI Object", "Paths Object", "Path Item Object", "Operation Object".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from toolgen.openapi import upgrade
+from toolgen.openapi.diagnostics import Diagnostic, Unusable
+from toolgen.openapi.endpoint import placeholders
+from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Response, Server
+from toolgen.openapi.parameters import OperationParts
+from toolgen.openapi.references import Dangling, Place, References
+from toolgen.openapi.servers import old_servers, read_security, read_security_schemes, read_servers
+from toolgen.openapi.text import one_line
+from toolgen.openapi.version import dialect_of
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+# Header parameters that describe the message itself or carry credentials; RFC 9110 and OpenAPI
+# ("Parameter Object") give them other owners than the model.
+OWNED_HEADERS = frozenset(
+    {
+        "accept",
+        "content-type",
+        "authorization",
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "cookie",
+    }
+)
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_NO_BODY = frozenset({"get", "head", "delete"})
+
+
+@dataclass(slots=True)
+class Skipped:
+    """An operation no correct request exists for."""
+
+    method: str
+    path: str
+    pointer: str
+    reason: Diagnostic
+
+
+class Reader:
+    """Reads the operations of a document.
+
+    `title`, `version`, `servers`, `security_schemes` and `diagnostics` are what it says as a whole;
+    reading operations adds to `diagnostics` what concerns none of them.
+    """
+
+    def __init__(self, references: References) -> None:
+        self.references = references
+        self.diagnostics: list[Diagnostic] = []
+        root = references.root
+        self._root = Place(root.tree, root, "")
+        self.dialect = dialect_of(root.tree, root.uri or "")
+        info = root.tree.get("info")
+        info = info if isinstance(info, dict) else {}
+        self.title = one_line(str(info.get("title") or ""), 200)
+        self.version = one_line(str(info.get("version") or ""), 100)
+        self.servers = self._document_servers()
+        self.security_schemes = read_security_schemes(references, self.diagnostics)
+        self._owned = {
+            (str(s.get("in")), str(s.get("name")).lower() if s.get("in") == "header" else str(s.get("name")))
+            for s in self.security_schemes.values()
+            if s.get("type") == "apiKey"
+        }
+        self._security = read_security(root.tree.get("security"))
+
+    def _document_servers(self) -> list[Server]:
+        root = self._root
+        if self.dialect == "2.0":
+            return old_servers(root, root.node.get("schemes"))
+        found = read_servers(root.child("servers"), root.resource.uri, self.diagnostics)
+        uri = root.resource.uri or ""
+        if not found and uri.startswith(("http://", "https://")):  # no server means `/` of the document's own host
+            return [Server("/".join(uri.split("/")[:3]))]
+        return found
+
+    def paths(self) -> list[str]:
+        """Every path of the document, as written, whether its operations are usable or not."""
+        paths = self._root.node.get("paths")
+        return [p for p in paths if not p.startswith("x-")] if isinstance(paths, dict) else []
+
+    def operations(self) -> Iterator[Operation | Skipped]:
+        """Every operation, in the document's order."""
+        paths = self._root.child("paths")
+        if not isinstance(paths.node, dict):
+            if paths.node is not None and "paths" in self._root.node:
+                self.diagnostics.append(Diagnostic("degraded", "`paths` is not an object", "/paths"))
+            return
+        for path in self.paths():
+            yield from self._path_item(path, paths.child(path))
+
+    def _path_item(self, path: str, item: Place) -> Iterator[Operation | Skipped]:
+        if not isinstance(item.node, dict):
+            if item.node is not None:
+                self.diagnostics.append(Diagnostic("note", "a path item is an object, this is not", str(item)))
+            return
+        target: Place | None = None
+        if isinstance(item.node.get("$ref"), str):
+            try:
+                target = self.references.follow(item)
+            except Dangling as error:
+                self.diagnostics.append(Diagnostic("degraded", f"a path item is left out: {error}", str(item)))
+            if target is not None and not isinstance(target.node, dict):
+                self.diagnostics.append(Diagnostic("degraded", "a path item refers to no object", str(item)))
+                target = None
+        # What stands beside a `$ref` wins over what it refers to.
+        layers = [layer for layer in (target, item) if layer is not None]
+        for method, wire_method, place, pointer in self._methods(layers, item):
+            try:
+                yield self._operation(method, wire_method, path, place, layers, pointer)
+            except Unusable as fault:
+                yield Skipped(method, path, pointer, fault.diagnostic)
+
+    def _methods(self, layers: list[Place], item: Place) -> Iterator[tuple[str, str, Place, str]]:
+        found: dict[str, tuple[str, Place, str]] = {}
+        for layer in layers:
+            for key, value in layer.node.items():
+                method = key.lower()
+                if method in METHODS and value is not None:
+                    if key != method:
+                        note = f"method {key!r} is written in lower case in a document"
+                        self.diagnostics.append(Diagnostic("note", note, str(item)))
+                    found[method] = (method.upper(), layer.child(key), item.child(key).pointer)
+            extra = layer.node.get("additionalOperations")
+            for key in extra if isinstance(extra, dict) else ():
+                pointer = item.child("additionalOperations", key).pointer
+                found[key.lower()] = (key, layer.child("additionalOperations", key), pointer)
+        for method, (wire_method, place, pointer) in found.items():
+            yield method, wire_method, place, pointer
+
+    def _operation(
+        self, method: str, wire_method: str, path: str, place: Place, layers: list[Place], pointer: str
+    ) -> Operation:
+        node = place.node
+        if not _TOKEN.fullmatch(wire_method):
+            raise Unusable(f"{one_line(wire_method, 30)!r} is no HTTP method", pointer)
+        if isinstance(node, dict) and isinstance(node.get("$ref"), str) and "responses" not in node:
+            try:  # not allowed by the specification, written all the same
+                place = self.references.follow(place)
+            except Dangling as error:
+                raise Unusable(f"the operation cannot be read: {error}", pointer) from None
+            node = place.node
+        if not isinstance(node, dict):
+            raise Unusable("an operation is an object, this is not", pointer)
+        diagnostics: list[Diagnostic] = []
+        parts = OperationParts(self.references, diagnostics)
+        lists = [layer.child("parameters") for layer in layers] + [place.child("parameters")]
+        parameters, old_bodies = parts.parameters(lists)
+        body = self._body(place, parts, old_bodies)
+        if body is not None and method in _NO_BODY and self.dialect != "3.1":
+            parts.say("note", f"{self.dialect} says a body on {wire_method} shall be ignored; it is kept", pointer)
+        tags = node.get("tags")
+        return Operation(
+            method=method,
+            wire_method=wire_method,
+            path=path,
+            pointer=pointer,
+            operation_id=_text(node, "operationId").strip() or None,
+            summary=_text(node, "summary")
+            or next((t for p in reversed(layers) if (t := _text(p.node, "summary"))), ""),
+            description=_text(node, "description")
+            or next((t for p in reversed(layers) if (t := _text(p.node, "description"))), ""),
+            tags=tuple(one_line(t, 100) for t in tags if isinstance(t, str)) if isinstance(tags, list) else (),
+            deprecated=node.get("deprecated") is True,
+            parameters=self._usable(path, parameters, parts, pointer),
+            body=body,
+            responses=self._responses(place, parts),
+            server=self._own_server(place, layers, diagnostics),
+            security=self._security_of(node, parts, pointer),
+            diagnostics=diagnostics,
+        )
+
+    def _body(self, place: Place, parts: OperationParts, old_bodies: list[Place]) -> RequestBody | None:
+        if self.dialect == "2.0":
+            return parts.old_body(old_bodies, self._media_names(place, "consumes"))
+        if old_bodies:
+            parts.say("degraded", "`in: body` and `in: formData` are 2.0's; the parameter is left out", old_bodies[0])
+        if place.node.get("requestBody") is None:
+            return None
+        return parts.body(place.child("requestBody"))
+
+    def _media_names(self, place: Place, key: str) -> list[str]:
+        own = place.node.get(key)
+        names = own if isinstance(own, list) else self._root.node.get(key)
+        return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+    def _usable(self, path: str, parameters: list[Parameter], parts: OperationParts, pointer: str) -> list[Parameter]:
+        """The parameters a model may fill, and one for each path expression nobody declared."""
+        names = list(dict.fromkeys(placeholders(path)))
+        kept, declared = [], set()
+        for parameter in parameters:
+            name = parameter.name.lower() if parameter.location == "header" else parameter.name
+            if (parameter.location, name) in self._owned or (parameter.location == "header" and name in OWNED_HEADERS):
+                continue
+            if parameter.location == "header" and not _TOKEN.fullmatch(parameter.name):
+                parts.say(
+                    "degraded", f"{one_line(parameter.name, 40)!r} is no header name; left out", parameter.pointer
+                )
+                continue
+            if parameter.location == "path":
+                if parameter.name not in names:
+                    shown = one_line(parameter.name, 60)
+                    parts.say("degraded", f"the path has no {{{shown}}}; the parameter is left out", parameter.pointer)
+                    continue
+                declared.add(parameter.name)
+            kept.append(parameter)
+        queries = {p.name for p in kept if p.location == "query"}
+        for name in names:
+            if name not in declared and not (name in queries and "?" in path):
+                message = f"the path parameter {one_line(name, 60)!r} is not declared; a text argument is added"
+                parts.say("degraded", message, pointer)
+                kept.append(Parameter(name, "path", True, None, pointer, style="simple", explode=False))
+        return kept
+
+    def _responses(self, place: Place, parts: OperationParts) -> list[Response]:
+        group = place.child("responses")
+        if not isinstance(group.node, dict):
+            return []
+        found: list[Response] = []
+        for status in group.node:
+            if status.startswith("x-"):
+                continue
+            response = parts.follow(group.child(status), f"the response {one_line(status, 10)!r}")
+            if response is not None:
+                found.append(self._response(status, response, place, parts))
+        return found
+
+    def _response(self, status: str, response: Place, operation: Place, parts: OperationParts) -> Response:
+        if self.dialect == "2.0":
+            upgraded = upgrade.response(response.node, self._media_names(operation, "produces"))
+            response = Place(upgraded, response.resource, response.pointer)
+        content: list[MediaType] = parts.content(response.child("content"))
+        headers = response.node.get("headers")
+        names = tuple(name for name in headers if _TOKEN.fullmatch(name)) if isinstance(headers, dict) else ()
+        return Response(status, _text(response.node, "description"), content, names)
+
+    def _own_server(self, place: Place, layers: list[Place], diagnostics: list[Diagnostic]) -> Server | None:
+        root = self._root
+        if self.dialect == "2.0":
+            schemes = place.node.get("schemes")
+            if not isinstance(schemes, list) or schemes == root.node.get("schemes"):
+                return None
+            own = old_servers(root, schemes)
+            return own[0] if own and own != self.servers else None
+        for level in (place, *reversed(layers)):
+            if level.node.get("servers"):
+                own = read_servers(level.child("servers"), root.resource.uri, diagnostics)
+                if own:
+                    return own[0] if own[0] != (self.servers[0] if self.servers else None) else None
+        return None
+
+    def _security_of(self, node: dict[str, Any], parts: OperationParts, pointer: str) -> tuple[tuple[str, ...], ...]:
+        own = read_security(node.get("security"))
+        security = own if own is not None else self._security or ()
+        for name in dict.fromkeys(name for alternative in security for name in alternative):
+            if name not in self.security_schemes:
+                shown = one_line(name, 60)
+                parts.say("degraded", f"the security scheme {shown!r} is not declared; no credential fits it", pointer)
+        return security
+
+
+def _text(node: dict[str, Any], key: str) -> str:
+    value = node.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,233 @@
+"""Parameters and request bodies of one operation, from any version, in the shape of 3.1.
+
+Source: OpenAPI 3.2 "Parameter Object", "Request Body Object", "Media Type Object", "Encoding
+Object"; OpenAPI 2.0 "Parameter Object".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+from toolgen.openapi import upgrade
+from toolgen.openapi.diagnostics import Diagnostic, Level, Unusable
+from toolgen.openapi.model import MediaType, Parameter, ParameterLocation, RequestBody
+from toolgen.openapi.references import Dangling, Place, References
+from toolgen.openapi.text import one_line
+
+# Location -> (default style, styles allowed). OpenAPI 3.2, "Style Values".
+STYLES: dict[str, tuple[str, frozenset[str]]] = {
+    "path": ("simple", frozenset({"simple", "label", "matrix"})),
+    "query": ("form", frozenset({"form", "spaceDelimited", "pipeDelimited", "deepObject"})),
+    "header": ("simple", frozenset({"simple"})),
+    "cookie": ("form", frozenset({"form", "cookie"})),
+}
+LOCATIONS = frozenset({*STYLES, "querystring"})
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+\s*(;.*)?", re.DOTALL)
+_MEANT = (("json", "application/json"), ("urlencoded", upgrade.FORM), ("form-data", upgrade.MULTIPART))
+
+
+class OperationParts:
+    """Reads what a request of one operation consists of; faults are appended to `diagnostics`."""
+
+    def __init__(self, references: References, diagnostics: list[Diagnostic]) -> None:
+        self._references = references
+        self._diagnostics = diagnostics
+
+    def say(self, level: Level, message: str, where: Place | str) -> None:
+        self._diagnostics.append(Diagnostic(level, message, str(where)))
+
+    def follow(self, place: Place, what: str) -> Place | None:
+        """Where a reference leads, as an object; None with a diagnostic if it leads nowhere."""
+        try:
+            found = self._references.follow(place)
+        except Dangling as error:
+            self.say("degraded", f"{what} is left out: {error}", place)
+            return None
+        if not isinstance(found.node, dict):
+            self.say("degraded", f"{what} is left out: it is no object", place)
+            return None
+        return found
+
+    # Parameters
+
+    def parameters(self, lists: list[Place]) -> tuple[list[Parameter], list[Place]]:
+        """The parameters of these lists, a later list overriding an earlier one by (name, in).
+
+        The second value holds 2.0's `body` and `formData` parameters, merged the same way.
+        """
+        merged: dict[tuple[str, str], Place] = {}
+        for index, group in enumerate(lists):
+            seen: set[tuple[str, str]] = set()
+            for place in self._members(group):
+                key = self._identity(place)
+                if key is None:
+                    continue
+                if key in seen:
+                    self.say("note", f"the {key[0]} parameter {one_line(key[1], 60)!r} is declared twice", place)
+                    continue
+                seen.add(key)
+                if index and key[0] == "body":  # 2.0 has one body whatever its name
+                    merged = {k: v for k, v in merged.items() if k[0] != "body"}
+                merged[key] = place
+        bodies = [place for (location, _), place in merged.items() if location in ("body", "formdata")]
+        found = (self._parameter(key, place) for key, place in merged.items() if key[0] in LOCATIONS)
+        return [parameter for parameter in found if parameter is not None], bodies
+
+    def _members(self, group: Place) -> Iterator[Place]:
+        node = group.node
+        if isinstance(node, dict) and "name" in node:
+            self.say("note", "`parameters` is an array, this is an object; it is read as its only member", group)
+            yield group
+        elif isinstance(node, list):
+            for index in range(len(node)):
+                place = self.follow(group.child(index), "a parameter")
+                if place is not None:
+                    yield place
+        elif isinstance(node, dict | str | int | float):
+            self.say("degraded", "`parameters` is an array, this is not; no parameter is read", group)
+
+    def _identity(self, place: Place) -> tuple[str, str] | None:
+        name, location = place.node.get("name"), place.node.get("in")
+        where = location.strip().lower() if isinstance(location, str) else ""
+        if where not in LOCATIONS and where not in ("body", "formdata"):
+            self.say("degraded", f"a parameter is left out: `in: {one_line(str(location), 30)}` is no location", place)
+            return None
+        if isinstance(name, int | float) and not isinstance(name, bool):
+            name = str(name)
+        if where == "body" and not isinstance(name, str):
+            name = "body"
+        if not isinstance(name, str) or not name:
+            self.say("degraded", "a parameter is left out: it has no `name`", place)
+            return None
+        return where, name.lower() if where == "header" else name
+
+    def _parameter(self, key: tuple[str, str], place: Place) -> Parameter | None:
+        node = place.node
+        if place.resource.dialect == "2.0" and "schema" not in node and "content" not in node:
+            node, lost = upgrade.parameter(node)
+            if lost:
+                self.say("degraded", lost, place)
+            place = Place(node, place.resource, place.pointer)
+        location = cast("ParameterLocation", key[0])
+        found = Parameter(
+            name=str(node["name"]),
+            location=location,
+            required=location == "path" or node.get("required") is True or node.get("required") == "true",
+            schema=place.child("schema") if isinstance(node.get("schema"), dict | bool) else None,
+            pointer=str(place),
+            description=_text(node, "description"),
+            allow_reserved=node.get("allowReserved") is True,
+            deprecated=node.get("deprecated") is True,
+            examples=_examples(node),
+        )
+        if location == "path" and node.get("required") is not True:
+            self.say("note", f"the path parameter {one_line(found.name, 60)!r} is not marked as required; it is", place)
+        if isinstance(node.get("content"), dict):
+            self._by_content(found, place.child("content"))
+        elif location == "querystring":
+            found.media_type = upgrade.FORM
+        else:
+            self._styled(found, node, place)
+        return found
+
+    def _styled(self, found: Parameter, node: dict[str, Any], place: Place) -> None:
+        default, allowed = STYLES[found.location]
+        style = node.get("style", default)
+        if style not in allowed:
+            self.say("degraded", f"style {one_line(str(style), 30)!r} is not for {found.location} parameters", place)
+            style = default
+        explode = node.get("explode")
+        found.style = style
+        found.explode = explode if isinstance(explode, bool) else style in ("form", "cookie", "deepObject")
+        if found.schema is None:
+            self.say("note", f"the parameter {one_line(found.name, 60)!r} has no schema; it is read as text", place)
+
+    def _by_content(self, found: Parameter, content: Place) -> None:
+        media = self.content(content)
+        if not media:
+            self.say("degraded", f"the parameter {one_line(found.name, 60)!r} has no media type; it is text", content)
+            found.style, found.explode = STYLES.get(found.location, ("form", frozenset()))[0], False
+            return
+        first = next((m for m in media if is_json(m.name)), media[0])
+        found.media_type, found.schema = first.name, first.schema
+        found.examples = found.examples or first.examples
+
+    # Bodies
+
+    def body(self, place: Place) -> RequestBody | None:
+        """A Request Body Object at a place that has one, or None with a diagnostic."""
+        found = self.follow(place, "the request body")
+        if found is None:
+            if isinstance(place.node, dict) and isinstance(place.node.get("$ref"), str):
+                raise Unusable("the request body cannot be read, and without it nothing right can be sent", str(place))
+            return None
+        content = self.content(found.child("content"))
+        if not content:
+            if found.node.get("required") is True or found.node.get("content"):
+                self.say("degraded", "the request body declares no media type; it is left out", found)
+            return None
+        required = found.node.get("required") is True
+        return RequestBody(content, required, str(found), _text(found.node, "description"))
+
+    def content(self, place: Place) -> list[MediaType]:
+        """The media types of a `content` object, in its order; 3.2's references are followed."""
+        if not isinstance(place.node, dict):
+            return []
+        return [media for name in place.node if (media := self._media_type(name, place.child(name))) is not None]
+
+    def _media_type(self, name: str, place: Place) -> MediaType | None:
+        found = self.follow(place, "a media type") if place.node is not None else Place({}, place.resource, "")
+        if found is None:
+            return None
+        node = found.node
+        if not _MEDIA_TYPE.fullmatch(name.strip()):
+            meant = next((full for part, full in _MEANT if part in name.lower()), None)
+            if meant is None and not isinstance(node.get("schema"), dict):
+                return None  # `examples` and the like beside the media types
+            meant = meant or "application/json"
+            self.say("degraded", f"{one_line(name, 60)!r} is no media type; it is read as {meant}", place)
+            name = meant
+        encoding = node.get("encoding")
+        return MediaType(
+            name=name.strip(),
+            schema=found.child("schema") if isinstance(node.get("schema"), dict | bool) else None,
+            encoding=encoding if isinstance(encoding, dict) else {},
+            examples=_examples(node),
+        )
+
+    def old_body(self, places: list[Place], consumes: list[str]) -> RequestBody | None:
+        """2.0's `body` or `formData` parameters as one Request Body Object."""
+        if not places:
+            return None
+        whole = next((place for place in places if str(place.node.get("in")).strip().lower() == "body"), None)
+        if whole is not None:
+            if len(places) > 1:
+                self.say("degraded", "a body and form fields cannot both be sent; the body is", whole)
+            node, place = upgrade.body(whole.node, consumes), whole
+        else:
+            node, place = upgrade.form([p.node for p in places], consumes), places[0]
+        content = self.content(Place(node["content"], place.resource, place.pointer))
+        return RequestBody(content, node.get("required") is True, str(place), _text(node, "description"))
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a media type is of the JSON family (RFC 6839 for `+json`)."""
+    essence = media_type.partition(";")[0].strip().lower()
+    return essence in ("application/json", "text/json") or essence.endswith("+json")
+
+
+def _text(node: dict[str, Any], key: str) -> str:
+    value = node.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _examples(node: dict[str, Any]) -> list[Any]:
+    """`example`, or the values of `examples` (a map of Example Objects, or a list)."""
+    if "example" in node:
+        return [node["example"]]
+    found = node.get("examples", node.get("x-example"))
+    if isinstance(found, dict):
+        return [v["value"] for v in found.values() if isinstance(v, dict) and "value" in v]
+    return list(found) if isinstance(found, list) else []

@@ -1,0 +1,199 @@
+"""References: which object a `$ref` means, in this document or in another.
+
+A target is identified by (resource, JSON pointer), a resource by its absolute URI, so two files
+can both have a `Pet` and nothing is merged by its name. Other documents are read when a reference
+into them is followed, through the loader's rules.
+
+Source: RFC 6901 (JSON Pointer), RFC 3986 section 5 (relative references), OpenAPI 3.2 `$self`,
+JSON Schema 2020-12 core sections 8.2.1 and 8.2.2 (`$id`, `$anchor`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from toolgen.errors import SourceError
+from toolgen.openapi.source import Document, Loader
+from toolgen.openapi.version import Dialect, declared_dialect
+
+MAX_HOPS = 100
+
+
+class Dangling(Exception):
+    """A reference leads nowhere; the message says why."""
+
+
+@dataclass(slots=True, eq=False)
+class Resource:
+    """One document: its base URI (None for text without one), its tree and the dialect of its schemas.
+
+    `label` is what diagnostics put before a pointer: empty for the root document.
+    """
+
+    uri: str | None
+    tree: Any
+    dialect: Dialect
+    label: str
+    anchors: dict[str, tuple[Any, str]] | None = field(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An object in a document. `pointer` is a JSON pointer without `#`."""
+
+    node: Any
+    resource: Resource
+    pointer: str
+
+    def __str__(self) -> str:
+        return f"{self.resource.label}#{self.pointer}" if self.resource.label else self.pointer
+
+    def child(self, *tokens: str | int) -> Place:
+        """The place below, without following references; the node is MISSING if there is none."""
+        node = self.node
+        for token in tokens:
+            node = _step(node, str(token))
+        return Place(node, self.resource, self.pointer + "".join(f"/{escape(str(token))}" for token in tokens))
+
+
+class References:
+    """Follows references from the root document."""
+
+    def __init__(self, document: Document, dialect: Dialect, loader: Loader) -> None:
+        self._loader = loader
+        self._read_from = document.uri
+        uri = document.uri
+        own = document.tree.get("$self") if isinstance(document.tree, dict) else None
+        if isinstance(own, str) and own:
+            uri = urldefrag(urljoin(uri or "", own)).url
+        self.root = Resource(uri, document.tree, dialect, "")
+        self._resources: dict[str, Resource] = {u: self.root for u in (uri, document.uri) if u}
+        self._found: dict[tuple[int, str], Place] = {}
+        self._resolving: set[tuple[int, str]] = set()
+
+    def resolve(self, ref: str, resource: Resource) -> Place:
+        """The place a reference means, one step: it may hold a reference itself. Raises Dangling."""
+        key = (id(resource), ref)
+        found = self._found.get(key)
+        if found is not None:
+            return found
+        if key in self._resolving:
+            raise Dangling(f"{ref!r} refers to itself")
+        self._resolving.add(key)
+        try:
+            address, _, fragment = ref.partition("#")
+            target = resource if not address else self._resource(address, resource)
+            found = self._found[key] = self._at(target, fragment, ref)
+        finally:
+            self._resolving.discard(key)
+        return found
+
+    def follow(self, place: Place) -> Place:
+        """The place itself, or where its chain of `$ref`s ends. Raises Dangling, also for a circle."""
+        for _ in range(MAX_HOPS):
+            ref = place.node.get("$ref") if isinstance(place.node, dict) else None
+            if not isinstance(ref, str):
+                return place
+            place = self.resolve(ref, place.resource)
+        raise Dangling(f"{ref!r} refers to itself")
+
+    def _resource(self, address: str, base: Resource) -> Resource:
+        uri = urldefrag(urljoin(base.uri or "", address)).url
+        known = self._resources.get(uri)
+        if known is not None:
+            return known
+        embedded = self._anchors(base).get(uri) or self._anchors(self.root).get(uri)
+        if embedded is not None:
+            resource = Resource(uri, embedded[0], base.dialect, f"{base.label}#{embedded[1]}")
+        else:
+            resource = self._read(uri, base)
+        self._resources[uri] = resource
+        return resource
+
+    def _read(self, uri: str, base: Resource) -> Resource:
+        referrer = self._read_from if base is self.root else base.uri
+        if not referrer and ":" not in uri.partition("/")[0]:
+            raise Dangling(f"{uri!r} is relative, and a document given as text or mapping has no place of its own")
+        try:
+            document = self._loader.fetch(uri, base=referrer, root=self._read_from)
+        except SourceError as error:
+            raise Dangling(str(error)) from None
+        dialect = declared_dialect(document.tree) or base.dialect
+        return Resource(document.uri or uri, document.tree, dialect, _label(document.uri or uri, self._read_from))
+
+    def _at(self, resource: Resource, fragment: str, ref: str) -> Place:
+        if fragment in ("", "/"):
+            return Place(resource.tree, resource, "")
+        if not fragment.startswith("/"):
+            anchored = self._anchors(resource).get("#" + unquote(fragment))
+            if anchored is None:
+                raise Dangling(f"{ref!r} leads nowhere: there is no anchor {fragment!r}")
+            return Place(anchored[0], resource, anchored[1])
+        place = Place(resource.tree, resource, "")
+        for index, raw in enumerate(fragment[1:].split("/")):
+            if index:  # a pointer may lead through an object that is itself a reference
+                place = self.follow(place)
+            token = unescape(unquote(raw))
+            below = place.child(token)
+            if below.node is MISSING and token != unescape(raw):
+                below = place.child(unescape(raw))
+            if below.node is MISSING:
+                raise Dangling(f"{ref!r} leads nowhere: {str(place) or 'the document'!r} has no {token!r}")
+            place = below
+        return place
+
+    def _anchors(self, resource: Resource) -> dict[str, tuple[Any, str]]:
+        if resource.anchors is None:
+            resource.anchors = dict(_find_anchors(resource))
+        return resource.anchors
+
+
+class _Missing:
+    """Stands for an object that is not there, where None would be a value."""
+
+
+MISSING = _Missing()
+
+
+def _step(node: Any, token: str) -> Any:
+    if isinstance(node, dict):
+        return node.get(token, MISSING)
+    if isinstance(node, list) and token.isascii() and token.isdigit() and int(token) < len(node):
+        return node[int(token)]
+    return MISSING
+
+
+def _find_anchors(resource: Resource) -> Iterator[tuple[str, tuple[Any, str]]]:
+    waiting: list[tuple[Any, str, str]] = [(resource.tree, "", resource.uri or "")]
+    while waiting:
+        node, pointer, base = waiting.pop()
+        if isinstance(node, dict):
+            own = node.get("$id")
+            if isinstance(own, str) and own:
+                base = urljoin(base, own)
+                yield urldefrag(base).url, (node, pointer)
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                if isinstance(node.get(keyword), str):
+                    yield "#" + node[keyword], (node, pointer)
+            waiting.extend((value, f"{pointer}/{escape(key)}", base) for key, value in node.items())
+        elif isinstance(node, list):
+            waiting.extend((value, f"{pointer}/{index}", base) for index, value in enumerate(node))
+
+
+def _label(uri: str, root: str | None) -> str:
+    """A document's URI relative to the root document's folder, so that it is the same on every machine."""
+    folder = root.rpartition("/")[0] + "/" if root else ""
+    return uri[len(folder) :] if folder and uri.startswith(folder) else uri.rpartition("/")[2] or uri
+
+
+def escape(token: str) -> str:
+    """A key as a JSON pointer token (RFC 6901, section 3)."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+def unescape(token: str) -> str:
+    """A JSON pointer token as the key it means (RFC 6901, section 4)."""
+    return token.replace("~1", "/").replace("~0", "~")

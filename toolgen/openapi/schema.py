@@ -1,0 +1,372 @@
+"""Schema Objects as JSON Schema 2020-12, self-contained, one direction at a time.
+
+A schema a document names (by `$ref`) becomes a definition, everything else stays inline; each is
+converted once, in one pass that also upgrades 2.0 and 3.0 and drops what no validator would take.
+Recursion stays as `$ref`s into the definitions. What a request may not carry (`readOnly`) or an
+answer will not (`writeOnly`) is left out, from `required` too.
+
+Source: OpenAPI 3.2 "Schema Object"; JSON Schema 2020-12 core and validation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolgen.openapi import discriminator, upgrade
+from toolgen.openapi.diagnostics import Diagnostic, Level
+from toolgen.openapi.keywords import references
+from toolgen.openapi.names import Names
+from toolgen.openapi.references import Dangling, Place, References, Resource, escape
+from toolgen.openapi.text import clean
+from toolgen.openapi.values import VALUES
+
+Direction = Literal["request", "response"]
+DESCRIPTION_CAP = 1000
+_OLD = frozenset({"nullable", "x-nullable", "exclusiveMinimum", "exclusiveMaximum"})
+_KNOWN = frozenset({"$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "$defs", "$vocabulary", "definitions"})
+_KNOWN |= {"discriminator", "xml", "externalDocs", "readOnly", "writeOnly", "nullable", "$dynamicRef", "contentSchema"}
+_SKIPPED: dict[Direction, tuple[str, str]] = {
+    "request": ("readOnly", "writeOnly"),
+    "response": ("writeOnly", "readOnly"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a reference means: the definition's name, and whether the schema itself is left out of this direction."""
+
+    name: str
+    place: Place
+    left_out: bool
+
+
+class Schemas:
+    """Converts schemas for one direction.
+
+    `definitions` holds what was named so far; `drain` converts what is still waiting. Diagnostics of
+    inline schemas go to `found`, those of a definition to `faults[name]`.
+    """
+
+    def __init__(self, references: References, direction: Direction, names: Names, base: Schemas | None = None) -> None:
+        self.definitions: dict[str, Any] = {}
+        self.faults: dict[str, list[Diagnostic]] = {}
+        self.found: list[Diagnostic] = []
+        self.unknown: dict[str, str] = {}
+        self._references = references
+        self._direction = direction
+        self._skip, self._other = _SKIPPED[direction]
+        self._names = names
+        self._base = base
+        self._shared = base.same_in_both_directions() if base else frozenset()
+        self._targets: dict[tuple[int, str], Target | str] = {}
+        self._named: dict[tuple[int, str], Target] = {}
+        self._waiting: deque[Target] = deque()
+        self._removed: dict[int, frozenset[str]] = {}
+        self._composed: list[dict[str, Any]] = []
+        self._split: set[str] = set()
+        self._current: str | None = None
+        self._root: Any = None
+        self._place: Place | None = None
+
+    def convert(self, place: Place) -> Any:
+        """The schema at a place as JSON Schema 2020-12: a mapping, or a boolean."""
+        self._place, self._root, self._current = place, place.node, None
+        return self._schema(place.node, place.resource)
+
+    def drain(self) -> None:
+        """Convert every definition that was named and is not there yet."""
+        while self._waiting:
+            target = self._waiting.popleft()
+            self._place, self._root, self._current = target.place, target.place.node, target.name
+            self.definitions[target.name] = self._schema(target.place.node, target.place.resource)
+        self._current = None
+
+    def finish(self) -> None:
+        """Leave removed properties out of `required` across `allOf`, `anyOf` and `oneOf` too."""
+        if self._removed:
+            for schema in self._composed:
+                gone = self._gone(schema, set())
+                for part in (schema, *self._inline_members(schema)):
+                    _unrequire(part, gone)
+        self._composed.clear()
+
+    def same_in_both_directions(self) -> frozenset[tuple[int, str]]:
+        """The places whose definitions, and all they reach, look alike in requests and answers."""
+        users: dict[str, list[str]] = {}
+        for name, schema in self.definitions.items():
+            for used in references(schema):
+                users.setdefault(used, []).append(name)
+        waiting, split = list(self._split), set(self._split)
+        while waiting:
+            for user in users.get(waiting.pop(), ()):
+                if user not in split:
+                    split.add(user)
+                    waiting.append(user)
+        return frozenset(place for place, target in self._named.items() if target.name not in split)
+
+    # One schema
+
+    def _schema(self, node: Any, resource: Resource) -> Any:
+        if node.__class__ is not dict:
+            return self._not_an_object(node)
+        ref = node.get("$ref")
+        if ref.__class__ is str:
+            return self._reference(node, ref, resource)
+        source = node
+        if not _OLD.isdisjoint(node) or node.get("type") == "file":
+            source = upgrade.schema(node, resource.dialect)
+        out: dict[str, Any] = {}
+        for key, value in source.items():
+            if key == "description":
+                if value.__class__ is str:
+                    out[key] = clean(value, DESCRIPTION_CAP)
+            elif key == "properties":
+                self._properties(out, value, node, resource)
+            elif key in VALUES:
+                fault = VALUES[key](out, key, value, source)
+                if fault:
+                    self._diagnose("degraded", fault, node)
+            elif key in _APPLICATORS:
+                _APPLICATORS[key](self, out, key, value, node, resource)
+            elif key not in _KNOWN and not key.startswith("x-"):
+                self._unknown_keyword(key, node)
+        return self._finished(out, source, resource)
+
+    def _finished(self, out: dict[str, Any], source: dict[str, Any], resource: Resource) -> dict[str, Any]:
+        if "discriminator" in source:
+            discriminator.describe(out, source["discriminator"], source)
+        if "required" in out:
+            gone = self._removed.get(id(out))
+            if gone:
+                _unrequire(out, gone)
+        if "allOf" in out or "anyOf" in out or "oneOf" in out:
+            self._composed.append(out)
+        if "$dynamicRef" in source and "$ref" not in out:
+            self._dynamic(out, source["$dynamicRef"], source, resource)
+        return out
+
+    def _not_an_object(self, node: Any) -> Any:
+        if node is True or node is False:
+            return node
+        self._diagnose(
+            "degraded", f"a schema is an object or a boolean, this is {_shown(node)}; anything is allowed", node
+        )
+        return {}
+
+    def _reference(self, node: dict[str, Any], ref: str, resource: Resource) -> Any:
+        target = self._target(ref, resource)
+        if target is None:
+            self._diagnose("degraded", str(self._targets[id(resource), ref]) + "; anything is allowed", node)
+            return {}
+        out: dict[str, Any] = {"$ref": "#/$defs/" + target.name}
+        if len(node) > 1:
+            if resource.dialect == "3.1":
+                siblings = self._schema({k: v for k, v in node.items() if k != "$ref"}, resource)
+                out.update(siblings)
+            elif node.get("description").__class__ is str:  # 3.0 ignores what stands beside $ref; prose does no harm
+                out["description"] = clean(node["description"], DESCRIPTION_CAP)
+        return out
+
+    def _target(self, ref: str, resource: Resource) -> Target | None:
+        key = (id(resource), ref)
+        found = self._targets.get(key)
+        if found is None:
+            try:
+                found = self._name(self._schema_place(ref, resource))
+            except Dangling as error:
+                found = str(error)
+            self._targets[key] = found
+        return found if found.__class__ is Target else None  # type: ignore[return-value]
+
+    def _schema_place(self, ref: str, resource: Resource) -> Place:
+        """Where the schema stands: through references that say nothing else."""
+        place = self._references.resolve(ref, resource)
+        seen = set()
+        while isinstance(place.node, dict) and isinstance(place.node.get("$ref"), str):
+            if place.resource.dialect == "3.1" and len(place.node) > 1:
+                break
+            if (id(place.resource), place.pointer) in seen:
+                raise Dangling(f"{ref!r} refers to itself")
+            seen.add((id(place.resource), place.pointer))
+            place = self._references.resolve(place.node["$ref"], place.resource)
+        if not isinstance(place.node, dict | bool):
+            raise Dangling(f"{ref!r} leads to {_shown(place.node)}, which is no schema")
+        return place
+
+    def _name(self, place: Place) -> Target:
+        where = (id(place.resource), place.pointer)
+        known = self._named.get(where)
+        if known is not None:
+            return known
+        left_out = isinstance(place.node, dict) and place.node.get(self._skip) is True
+        earlier = self._base._named.get(where) if self._base else None
+        if earlier is not None and where in self._shared:
+            target = Target(earlier.name, place, left_out)
+        else:
+            suffix = f"-{self._direction}" if earlier is not None else ""
+            target = Target(self._names.claim(place, suffix), place, left_out)
+            self._waiting.append(target)
+        self._named[where] = target
+        return target
+
+    # Keywords that hold schemas
+
+    def _properties(self, out: dict[str, Any], value: Any, node: Any, resource: Resource) -> None:
+        if value.__class__ is not dict:
+            self._diagnose("degraded", f"`properties` is an object, this is {_shown(value)}", node)
+            return
+        made: dict[str, Any] = {}
+        gone: list[str] = []
+        for name, below in value.items():
+            if below.__class__ is dict:
+                ref = below.get("$ref")
+                if ref.__class__ is str:
+                    target = self._target(ref, resource)
+                    left_out = target is not None and target.left_out
+                    if resource.dialect == "3.1" and below.get(self._skip) is True:
+                        left_out = True
+                else:
+                    left_out = below.get(self._skip) is True
+                if left_out:
+                    gone.append(name)
+                    continue
+                if below.get(self._other) is True:
+                    self._mark_split()
+            made[name] = self._schema(below, resource)
+        out["properties"] = made
+        if gone:
+            self._removed[id(out)] = frozenset(gone)
+            self._mark_split()
+
+    def _mark_split(self) -> None:
+        if self._current is not None:
+            self._split.add(self._current)
+
+    def _one(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
+        if value.__class__ is dict or value.__class__ is bool:
+            out[key] = self._schema(value, resource)
+        else:
+            self._diagnose("degraded", f"`{key}` is a schema, this is {_shown(value)}", node)
+
+    def _items(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
+        if value.__class__ is not list:
+            self._one(out, "items", value, node, resource)
+            return
+        if value:  # a tuple as JSON Schema wrote it before 2020-12
+            out["prefixItems"] = [self._schema(member, resource) for member in value]
+        if isinstance(node.get("additionalItems"), dict | bool):
+            out["items"] = self._schema(node["additionalItems"], resource)
+
+    def _list(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
+        if value.__class__ is dict:
+            self._diagnose("degraded", f"`{key}` is an array, this is an object; it is read as its only member", node)
+            value = [value]
+        if value.__class__ is not list:
+            self._diagnose("degraded", f"`{key}` is an array of schemas, this is {_shown(value)}", node)
+        elif value:
+            out[key] = [self._schema(member, resource) for member in value]
+
+    def _map(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
+        if value.__class__ is not dict:
+            self._diagnose("degraded", f"`{key}` is an object of schemas, this is {_shown(value)}", node)
+            return
+        if key == "patternProperties":
+            for pattern in [p for p in value if VALUES["pattern"]({}, "pattern", p, {})]:
+                self._diagnose("degraded", f"the pattern {_shown(pattern)} cannot be checked", node)
+                value = {k: v for k, v in value.items() if k != pattern}
+        out[key] = {name: self._schema(member, resource) for name, member in value.items()}
+
+    def _dependencies(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
+        """`dependencies` of draft 7, which 2019-09 split in two."""
+        for name, needed in value.items() if isinstance(value, dict) else ():
+            if isinstance(needed, list):
+                out.setdefault("dependentRequired", {})[name] = [n for n in needed if isinstance(n, str)]
+            else:
+                out.setdefault("dependentSchemas", {})[name] = self._schema(needed, resource)
+
+    def _dynamic(self, out: dict[str, Any], ref: Any, node: Any, resource: Resource) -> None:
+        target = self._target(ref, resource) if isinstance(ref, str) else None
+        if target is None:
+            self._diagnose("degraded", f"`$dynamicRef` {_shown(ref)} leads nowhere; anything is allowed", node)
+        else:
+            out["$ref"] = "#/$defs/" + target.name
+
+    # Removed properties across compositions
+
+    def _gone(self, schema: Any, seen: set[int]) -> frozenset[str]:
+        if not isinstance(schema, dict) or id(schema) in seen:
+            return frozenset()
+        seen.add(id(schema))
+        gone = self._removed.get(id(schema), frozenset())
+        for member in self._members(schema):
+            gone |= self._gone(member, seen)
+        return gone
+
+    def _members(self, schema: dict[str, Any]) -> Iterable[Any]:
+        ref = schema.get("$ref")
+        if ref is not None:
+            yield self.definitions.get(ref.removeprefix("#/$defs/"))
+        yield from self._inline_members(schema)
+
+    @staticmethod
+    def _inline_members(schema: dict[str, Any]) -> Iterable[Any]:
+        for key in ("allOf", "anyOf", "oneOf"):
+            yield from schema.get(key, ())
+
+    # Diagnostics
+
+    def _unknown_keyword(self, key: str, node: Any) -> None:
+        if key not in self.unknown and len(self.unknown) < 20:
+            self.unknown[key] = self._pointer(node)
+
+    def _diagnose(self, level: Level, message: str, node: Any) -> None:
+        diagnostic = Diagnostic(level, message, self._pointer(node))
+        if self._current is None:
+            self.found.append(diagnostic)
+        else:
+            self.faults.setdefault(self._current, []).append(diagnostic)
+
+    def _pointer(self, node: Any) -> str:
+        """The pointer of a node below the schema at hand: searched for, since faults are rare."""
+        assert self._place is not None
+        waiting = [(self._root, "")]
+        while waiting:
+            here, pointer = waiting.pop()
+            if here is node:
+                return str(Place(None, self._place.resource, self._place.pointer + pointer))
+            if isinstance(here, dict):
+                waiting.extend((value, f"{pointer}/{escape(key)}") for key, value in here.items())
+            elif isinstance(here, list):
+                waiting.extend((value, f"{pointer}/{index}") for index, value in enumerate(here))
+        return str(self._place)
+
+
+def _unrequire(schema: Any, gone: frozenset[str]) -> None:
+    if isinstance(schema, dict) and gone and "required" in schema:
+        kept = [name for name in schema["required"] if name not in gone]
+        if kept:
+            schema["required"] = kept
+        else:
+            del schema["required"]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "an array"
+    return clean(repr(value), 40)
+
+
+_APPLICATORS = {
+    "items": Schemas._items,
+    "additionalItems": lambda *_: None,  # with `items`
+    "dependencies": Schemas._dependencies,
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), Schemas._list),
+    **dict.fromkeys(("patternProperties", "dependentSchemas"), Schemas._map),
+    **dict.fromkeys(("additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"), Schemas._one),
+    **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), Schemas._one),
+}

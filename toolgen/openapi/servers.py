@@ -1,0 +1,106 @@
+"""Servers and security of a document, on each of the levels that can have them.
+
+Source: OpenAPI 3.2 "Server Object", "Security Scheme Object", "Security Requirement Object".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urljoin
+
+from toolgen.openapi import upgrade
+from toolgen.openapi.diagnostics import Diagnostic
+from toolgen.openapi.model import Server
+from toolgen.openapi.references import Dangling, Place, References
+from toolgen.openapi.text import one_line
+
+_VARIABLE = re.compile(r"\{([^{}]+)\}")
+_SCHEME_KEYS = ("type", "scheme", "in", "name", "bearerFormat", "openIdConnectUrl", "flows")
+
+
+def read_servers(place: Place, document_uri: str | None, diagnostics: list[Diagnostic]) -> list[Server]:
+    """The usable servers of a `servers` array; URLs are resolved against the document's own if it has one."""
+    if not isinstance(place.node, list):
+        return []
+    found = [_server(place.child(index), document_uri, diagnostics) for index in range(len(place.node))]
+    return [server for server in found if server is not None]
+
+
+def _server(place: Place, document_uri: str | None, diagnostics: list[Diagnostic]) -> Server | None:
+    node = place.node
+    url = node.get("url") if isinstance(node, dict) else None
+    if not isinstance(url, str):
+        diagnostics.append(Diagnostic("note", "a server without a `url` is left out", str(place)))
+        return None
+    url = _resolved(url.strip(), document_uri)
+    variables = _variables(url, node.get("variables"), place, diagnostics)
+    scheme = _expanded(url, variables).partition(":")[0] if ":" in url.partition("/")[0] else ""
+    if scheme and scheme.lower() not in ("http", "https"):
+        message = f"a server is left out: {one_line(scheme, 20)!r} URLs are not called"
+        diagnostics.append(Diagnostic("note", message, str(place)))
+        return None
+    return Server(url, variables)
+
+
+def _resolved(url: str, document_uri: str | None) -> str:
+    if not document_uri or not document_uri.lower().startswith(("http://", "https://")):
+        return url
+    return url if _VARIABLE.match(url) else urljoin(document_uri, url)
+
+
+def _expanded(url: str, variables: dict[str, tuple[str, tuple[str, ...]]]) -> str:
+    return _VARIABLE.sub(lambda m: variables[m[1]][0] if m[1] in variables else m[0], url)
+
+
+def _variables(
+    url: str, declared: Any, place: Place, diagnostics: list[Diagnostic]
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for name in dict.fromkeys(_VARIABLE.findall(url)):
+        node = declared.get(name) if isinstance(declared, dict) else None
+        node = node if isinstance(node, dict) else {}
+        enum = tuple(str(v) for v in node.get("enum") or () if isinstance(v, str | int | float))
+        default = node.get("default", enum[0] if enum else None)
+        if default is None:
+            message = f"the server variable {one_line(name, 60)!r} has no default; it must be given to call anything"
+            diagnostics.append(Diagnostic("degraded", message, str(place)))
+            continue
+        found[name] = (str(default), enum)
+    return found
+
+
+def old_servers(root: Place, schemes: Any) -> list[Server]:
+    """The servers of a 2.0 document, for the schemes an operation or the document names."""
+    nodes = upgrade.servers(root.node, schemes, root.resource.uri)
+    return [Server(_resolved(node["url"], root.resource.uri)) for node in nodes]
+
+
+def read_security_schemes(references: References, diagnostics: list[Diagnostic]) -> dict[str, dict[str, Any]]:
+    """Every security scheme by name, in 3.x's words and without its prose."""
+    root = references.root
+    place = Place(root.tree, root, "")
+    if root.dialect == "2.0":
+        group = place.child("securityDefinitions")
+    else:
+        group = place.child("components").child("securitySchemes")
+    found: dict[str, dict[str, Any]] = {}
+    for name in group.node if isinstance(group.node, dict) else ():
+        try:
+            node = references.follow(group.child(name)).node
+        except Dangling as error:
+            diagnostics.append(Diagnostic("degraded", f"a security scheme is left out: {error}", str(group)))
+            continue
+        if not isinstance(node, dict) or not isinstance(node.get("type"), str):
+            diagnostics.append(Diagnostic("degraded", "a security scheme without a type is left out", str(group)))
+            continue
+        node = upgrade.security_scheme(node) if root.dialect == "2.0" else node
+        found[name] = {key: node[key] for key in _SCHEME_KEYS if key in node}
+    return found
+
+
+def read_security(value: Any) -> tuple[tuple[str, ...], ...] | None:
+    """A `security` array as an OR of ANDs of scheme names; None where there is no array."""
+    if not isinstance(value, list):
+        return None
+    return tuple(tuple(str(name) for name in alternative) for alternative in value if isinstance(alternative, dict))

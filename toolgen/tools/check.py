@@ -1,0 +1,246 @@
+"""What a toolset's values must mean together: the checks of a file that a person may have edited.
+
+The models check structure; this checks sense, every fault at once, in time that grows with the
+toolset. A toolset that passes has templates that can be rendered, requests that go where approval
+patterns see them go, and schemas that a validator can use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from toolgen.errors import Problem, did_you_mean
+from toolgen.openapi.endpoint import endpoint_path, placeholders, request_target
+from toolgen.tools.check_schemas import SchemaCheck
+from toolgen.tools.model import Body, Leaf, Server, Tool, Toolset
+from toolgen.tools.places import Place, written
+from toolgen.tools.template import TemplateFault, arguments_in
+
+RESERVED_SOURCES = frozenset({"builtin", "http", "mcp", "a2a", "dynamic", "memory", "recall"})
+# Set by the client, by a body's media type or by credentials; an argument must not reach them.
+RESERVED_HEADERS = frozenset(
+    {
+        "accept",
+        "authorization",
+        "connection",
+        "content-length",
+        "content-type",
+        "cookie",
+        "host",
+        "transfer-encoding",
+    }
+)
+# OpenAPI 3.1.1, Parameter Object, "Style Values", and 3.2's `cookie`.
+STYLES = {
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "querystring": (),
+    "header": ("simple",),
+    "cookie": ("form", "cookie"),
+}
+
+_API = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*;[ -~]*)?")
+_VARIABLE = re.compile(r"\{([^{}]*)\}")
+
+
+def check_toolset(toolset: Toolset) -> list[Problem]:
+    """Every fault of a toolset, in the order of its file; `where` is the place inside it."""
+    schemas = SchemaCheck(toolset.schemas)
+    found = [*_api(toolset.api), *_server(("server",), toolset.server)]
+    found += schemas.shared()
+    seen: dict[str, int] = {}
+    for index, tool in enumerate(toolset.tools):
+        place = ("tools", index)
+        if tool.name in seen:
+            message = f"the name {tool.name!r} is taken by tools[{seen[tool.name]}]"
+            found.append(_problem((*place, "name"), message, "every tool needs a name of its own"))
+        seen.setdefault(tool.name, index)
+        found += _tool(place, tool)
+        found += schemas.of(tool.parameters, (*place, "parameters"))
+        found += schemas.of(tool.response.schema_, (*place, "response", "schema"))
+        found += _security((*place, "request", "security"), tool, toolset.security_schemes)
+    return found
+
+
+def _problem(place: Place, message: str, hint: str = "") -> Problem:
+    return Problem(message, written(place), hint=hint)
+
+
+def _api(api: str) -> Iterator[Problem]:
+    if not _API.fullmatch(api):
+        yield _problem(("api",), f"{api!r} is no API name", "a letter, then at most 31 of a-z, 0-9 and -")
+    elif api in RESERVED_SOURCES:
+        yield _problem(("api",), f"{api!r} is the name of a source of its own", "choose another name")
+
+
+def _server(place: Place, server: str | Server | None) -> Iterator[Problem]:
+    if server is None:
+        return
+    url, variables = (server, {}) if isinstance(server, str) else (server.url, server.variables)
+    used = _VARIABLE.findall(url)
+    for name in dict.fromkeys(used):
+        if name not in variables:
+            message = f"the server variable {name!r} is not declared" + did_you_mean(name, variables)
+            yield _problem(place, message, "a server with variables is a mapping of url and variables")
+    for name, variable in variables.items():
+        if variable.enum and variable.default not in variable.enum:
+            yield _problem((*place, "variables", name, "default"), "the default is not in the variable's enum")
+    filled = _VARIABLE.sub(lambda match: variables[match[1]].default if match[1] in variables else "x", url)
+    try:
+        parts = urlsplit(filled)
+        absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
+        fine = absolute or not (parts.scheme or re.search(r"[\x00-\x20]", url))
+    except ValueError:
+        fine = False
+    if not fine:
+        hint = "an http(s) URL, or one relative to the document's"
+        yield _problem(place if isinstance(server, str) else (*place, "url"), "this is no server URL", hint)
+
+
+def _tool(place: Place, tool: Tool) -> Iterator[Problem]:
+    if not _NAME.fullmatch(tool.name):
+        yield _problem((*place, "name"), f"{tool.name!r} is no tool name", "1 to 64 of A-Z, a-z, 0-9, _ and -")
+    yield from _arguments(place, tool)
+    yield from _endpoint(place, tool)
+    request = (*place, "request")
+    yield from _server((*request, "server"), tool.request.server)
+    for location in ("path", "query", "header", "cookie"):
+        for index, leaf in enumerate(getattr(tool.request, location)):
+            yield from _leaf((*request, location, index), location, leaf)
+    if tool.request.querystring is not None:
+        yield from _leaf((*request, "querystring"), "querystring", tool.request.querystring)
+    if tool.request.body is not None:
+        yield from _body((*request, "body"), tool.request.body)
+
+
+def _arguments(place: Place, tool: Tool) -> Iterator[Problem]:
+    """The arguments that are declared and those that leaves read are the same."""
+    properties = tool.parameters.get("properties", {})
+    declared = properties if isinstance(properties, dict) else {}
+    for name in declared:
+        if not _NAME.fullmatch(name):
+            hint = "1 to 64 of A-Z, a-z, 0-9, _ and -; the wire name stays in the leaf's name"
+            yield _problem((*place, "parameters", "properties", name), f"{name!r} is no argument name", hint)
+    used: set[str] = set()
+    for where, value in _values(place, tool):
+        try:
+            read = arguments_in(value)
+        except TemplateFault as fault:
+            yield _problem(where, str(fault), "a leaf may read arguments and constants only")
+            continue
+        except RecursionError:
+            yield _problem(where, "the value is nested too deep")
+            continue
+        used |= read
+        for name in sorted(read - declared.keys()):
+            message = f"the argument {name!r} is not declared" + did_you_mean(name, declared)
+            yield _problem(where, message, "declare it in parameters.properties")
+    for name in declared:
+        if name not in used:
+            hint = "use it in a leaf, or remove it"
+            yield _problem((*place, "parameters", "properties", name), f"no leaf uses the argument {name!r}", hint)
+
+
+def _values(place: Place, tool: Tool) -> Iterator[tuple[Place, Any]]:
+    """Every leaf's value and where it stands."""
+    request = (*place, "request")
+    counts: dict[str, int] = {}
+    for location, _, value in tool.request.leaves():
+        if location in ("querystring", "body"):
+            yield (*request, location, "value"), value
+            continue
+        index = counts[location] = counts.get(location, -1) + 1
+        yield (*request, location, index, "value"), value
+
+
+def _endpoint(place: Place, tool: Tool) -> Iterator[Problem]:
+    method, path, request = tool.endpoint.method, tool.endpoint.path, tool.request
+    if not _TOKEN.fullmatch(method) or method != method.lower():
+        yield _problem((*place, "endpoint", "method"), f"{method!r} is no HTTP method", "a method in lower case")
+    if request.method is not None and request.method.lower() != method:
+        hint = "approval patterns see endpoint.method"
+        yield _problem((*place, "request", "method"), f"{request.method!r} is not the endpoint's method", hint)
+    yield from _normalised((*place, "endpoint", "path"), path, endpoint_path)
+    template = path
+    if request.template is not None:
+        template = request.template
+        where = (*place, "request", "template")
+        yield from _normalised(where, template, request_target)
+        if _quietly(endpoint_path, template) not in (None, path):
+            yield _problem(where, "this is not the endpoint's path", "approval patterns see endpoint.path")
+    yield from _placeholders((*place, "request", "path"), placeholders(template), request.path)
+
+
+def _normalised(place: Place, path: str, normalise: Any) -> Iterator[Problem]:
+    try:
+        right = normalise(path)
+    except ValueError as error:
+        yield _problem(place, str(error))
+        return
+    if right != path:
+        yield _problem(place, "the path is not in its normal form", f"write {right}")
+
+
+def _quietly(normalise: Any, path: str) -> Any:
+    try:
+        return normalise(path)
+    except ValueError:
+        return None
+
+
+def _placeholders(place: Place, names: list[str], leaves: Iterable[Leaf]) -> Iterator[Problem]:
+    filled = [leaf.name for leaf in leaves]
+    for index, name in enumerate(filled):
+        if name not in names:
+            yield _problem((*place, index, "name"), f"the path has no {{{name}}}" + did_you_mean(name, names))
+        elif name in filled[:index]:
+            yield _problem((*place, index, "name"), f"{{{name}}} of the path is filled twice")
+    for name in dict.fromkeys(names):
+        if name not in filled:
+            yield _problem(place, f"nothing fills {{{name}}} of the path", "add a leaf of that name")
+
+
+def _leaf(place: Place, location: str, leaf: Leaf) -> Iterator[Problem]:
+    if location == "header":
+        if not _TOKEN.fullmatch(leaf.name):
+            yield _problem((*place, "name"), f"{leaf.name!r} is no header name")
+        elif leaf.name.lower() in RESERVED_HEADERS:
+            hint = "it is set by the body's media type, by credentials or by the client"
+            yield _problem((*place, "name"), f"the header {leaf.name} cannot be a leaf", hint)
+    if leaf.style is not None and leaf.style not in STYLES[location]:
+        allowed = ", ".join(STYLES[location]) or "no style"
+        yield _problem(
+            (*place, "style"), f"{leaf.style!r} is no style of a {location} parameter", f"allowed: {allowed}"
+        )
+    if leaf.media_type is not None:
+        yield from _media_type((*place, "mediaType"), leaf.media_type)
+
+
+def _body(place: Place, body: Body) -> Iterator[Problem]:
+    yield from _media_type((*place, "mediaType"), body.media_type)
+    for name, encoding in body.encoding.items():
+        where = (*place, "encoding", name)
+        if encoding.style is not None and encoding.style not in STYLES["query"]:
+            hint = f"allowed: {', '.join(STYLES['query'])}"
+            yield _problem((*where, "style"), f"{encoding.style!r} is no style of a form field", hint)
+        for part in (encoding.content_type or "").split(",") if encoding.content_type is not None else ():
+            yield from _media_type((*where, "contentType"), part.strip())
+
+
+def _media_type(place: Place, text: str) -> Iterator[Problem]:
+    if not _MEDIA_TYPE.fullmatch(text):
+        yield _problem(place, f"{text!r} is no media type", "as in application/json")
+
+
+def _security(place: Place, tool: Tool, schemes: dict[str, dict[str, Any]]) -> Iterator[Problem]:
+    for index, alternative in enumerate(tool.request.security):
+        for position, name in enumerate(alternative):
+            if name not in schemes:
+                message = f"the security scheme {name!r} is not declared" + did_you_mean(name, schemes)
+                yield _problem((*place, index, position), message, "declare it in securitySchemes")

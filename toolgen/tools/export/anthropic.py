@@ -1,0 +1,12 @@
+"""Tools for the Claude Messages API: `input_schema` is JSON Schema 2020-12, as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolgen.tools.model import Tool
+
+
+def export_tool(tool: Tool) -> dict[str, Any]:
+    """One entry of the request's `tools`."""
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema()}

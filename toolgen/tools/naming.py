@@ -1,0 +1,118 @@
+"""Names of tools and keys of arguments: valid everywhere, unique, independent of the document's order."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+NAME_LIMIT = 64
+BODY = "requestBody"
+API_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+RESERVED_SOURCES = frozenset({"builtin", "http", "mcp", "a2a", "dynamic", "memory", "recall"})
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
+_HASH = 6
+# Which of two arguments with one key keeps it; the other gets its location as a suffix.
+_PRECEDENCE = ("path", "query", "querystring", "header", "cookie")
+
+
+def slug(text: str) -> str:
+    """The text with each run of characters that no name has as one underscore; may be empty."""
+    return _ILLEGAL.sub("_", text).strip("_")
+
+
+def name_from_path(method: str, path: str) -> str:
+    """The name of an operation without an id: `get_users_id_posts` for GET /users/{id}/posts."""
+    return slug(f"{method}_{path.replace('{', '').replace('}', '')}").lower()
+
+
+def tool_names(
+    operations: Sequence[tuple[str, str, str | None]], *, prefix: str = "", limit: int = NAME_LIMIT
+) -> list[str]:
+    """One name per (method, path, operationId), unique, at most `limit` characters with the prefix.
+
+    A valid operationId is the name. Operations that would share a name all get a suffix made from
+    method and path, so that adding one never hands its name to another; only an operationId that is
+    the name letter by letter keeps it against ids that merely resemble it.
+    """
+    room = limit - len(prefix)
+    if room < _HASH + 2:
+        raise ValueError(f"the prefix {prefix!r} leaves no room for names of at most {limit} characters")
+    wanted = [_wanted(method, path, identifier, room) for method, path, identifier in operations]
+    claims = Counter(wanted)
+    exact = Counter(i for (_, _, i), name in zip(operations, wanted, strict=True) if i == name)
+    keeps = {name for name, count in claims.items() if count == 1 or exact[name] == 1}
+    names: list[str] = []
+    for (method, path, identifier), name in zip(operations, wanted, strict=True):
+        keeps_name = name in keeps and (claims[name] == 1 or identifier == name)
+        names.append(name if keeps_name else _suffixed(name, f"{method} {path}", room))
+    return [prefix + name for name in _told_apart(operations, names, room)]
+
+
+def _wanted(method: str, path: str, identifier: str | None, room: int) -> str:
+    name = (slug(identifier) if identifier else "") or name_from_path(method, path) or method
+    if identifier and NAME.fullmatch(identifier) and len(identifier) <= room:
+        return identifier
+    return name if len(name) <= room else _suffixed(name, identifier or f"{method} {path}", room)
+
+
+def _suffixed(name: str, seed: str, room: int, size: int = _HASH) -> str:
+    digest = sha256(seed.encode("utf-8", "replace")).hexdigest()[:size]
+    return f"{name[: room - size - 1].rstrip('_-')}_{digest}"
+
+
+def _told_apart(operations: Sequence[tuple[str, str, str | None]], names: list[str], room: int) -> list[str]:
+    """Names that still collide (a hash that equals an id, or paths that differ in nothing) get longer hashes."""
+    size = _HASH
+    while len(set(names)) < len(names):
+        size += 2
+        counts = Counter(names)
+        names = [
+            _suffixed(name, f"{method} {path} {index if size > 12 else ''}", room, min(size, room - 1))
+            if counts[name] > 1
+            else name
+            for index, ((method, path, _), name) in enumerate(zip(operations, names, strict=True))
+        ]
+    return names
+
+
+def argument_keys(parameters: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """A key for each (location, wire name), unique within the tool.
+
+    The wire name is the key if it is valid; two parameters of one name in two locations are two
+    arguments, and the path's (then query's, ...) keeps the plain key.
+    """
+    keys: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    ranked = sorted(parameters, key=lambda p: (not NAME.fullmatch(p[1]), _PRECEDENCE.index(p[0]), p[1]))
+    for location, name in ranked:
+        plain = slug(name)[:NAME_LIMIT] if not NAME.fullmatch(name) else name
+        if len(slug(name)) > NAME_LIMIT:
+            plain = _suffixed(plain, name, NAME_LIMIT)
+        key, count = plain or location, 1
+        while key in taken:
+            tail = f"_{location}" if count == 1 else f"_{location}_{count}"
+            key, count = (plain or location)[: NAME_LIMIT - len(tail)] + tail, count + 1
+        keys[location, name] = key
+        taken.add(key)
+    return keys
+
+
+def body_key(taken: Iterable[str]) -> str:
+    """The body's argument: `requestBody`, or with `Body` appended until no parameter bears the name."""
+    names, key = set(taken), BODY
+    while key in names:
+        key += "Body"
+    return key
+
+
+def api_name(*candidates: str) -> str:
+    """The first candidate that makes an API name (`[a-z][a-z0-9-]{0,31}`, never a source's), else `api`."""
+    for candidate in candidates:
+        name = re.sub(r"[^a-z0-9]+", "-", candidate.lower()).strip("-")
+        name = name[re.search(r"[a-z]|$", name).start() :][:32].rstrip("-")  # type: ignore[union-attr]
+        if name and name not in RESERVED_SOURCES:
+            return name
+    return "api"
