@@ -170,13 +170,8 @@ def _peak_of(pid: int | None) -> int:
 
 
 def to_dict(found: Measurement) -> dict[str, Any]:
-    """A measurement as JSON-ready data."""
-    checked = found.checked
-    plain = {name: value for name, value in vars(found).items() if name != "checked"}
-    return {
-        **plain,
-        "ratio": found.ratio,
-        **{name: value for name, value in vars(checked).items() if name not in ("faults", "diagnostics")},
-        "faults": {about: kinds.to_dict() for about, kinds in checked.faults.items()},
-        "diagnostics": checked.diagnostics.to_dict(),
-    }
+    """A measurement as JSON-ready data; `bytes` are the document's, those of its tools stand in `checked`."""
+    checked = {**vars(found.checked)}
+    checked["faults"] = {about: kinds.to_dict() for about, kinds in found.checked.faults.items()}
+    checked["diagnostics"] = found.checked.diagnostics.to_dict()
+    return {**vars(found), "ratio": found.ratio, "checked": checked}

@@ -272,7 +272,7 @@ schemas = st.recursive(
         {},
         optional={
             "items": inner,
-            "anyOf": st.lists(inner, max_size=3),
+            "anyOf": st.lists(inner, min_size=1, max_size=3),
             "properties": st.dictionaries(st.sampled_from(["$ref", "items", "enum", "a"]), inner),
             "default": json_values,
         },
@@ -674,7 +674,7 @@ def test_the_edits_are_shown_by_tool_and_leaf(tmp_path: Path) -> None:
     save_toolset(made, path)
 
     def change(data: dict[str, Any]) -> None:
-        first, second, third = data["tools"]
+        first, _, third = data["tools"]
         first["description"] = "Mine."
         first["parameters"]["required"] = []
         first["request"]["query"][0]["explode"] = 1

@@ -5,6 +5,7 @@ Source: OpenAPI 3.2, "Discriminator Object".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from toolgen.openapi.text import clean, one_line
@@ -31,12 +32,12 @@ def describe(out: dict[str, Any], found: Any, source: dict[str, Any]) -> None:
     out["description"] = f"{clean(before, 800)}\n{sentence}." if before else f"{sentence}."
     for key in ("oneOf", "anyOf"):
         if key in out:
-            _constants(out[key], source.get(key), name, mapping)
+            _constants(out[key], source.get(key) if isinstance(source.get(key), list) else None, name, mapping)
 
 
 def _constants(members: list[Any], sources: Any, name: str, mapping: dict[str, str]) -> None:
     """Write `{name: {const: value}}` beside each member's `$ref`."""
-    refs = [s.get("$ref") if isinstance(s, dict) else None for s in sources] if isinstance(sources, list) else []
+    refs: list[Any] = [s.get("$ref") if isinstance(s, dict) else None for s in sources or ()]
     values: dict[str, str] = {}
     for value, target in mapping.items():
         ref = target if "#" in target or "/" in target or "." in target else f"#/components/schemas/{target}"
@@ -46,5 +47,41 @@ def _constants(members: list[Any], sources: Any, name: str, mapping: dict[str, s
     if len(refs) != len(members) or None in refs or len(set(refs)) != len(refs) or set(refs) != set(values):
         return
     for member, ref in zip(members, refs, strict=True):
-        if set(member) == {"$ref"}:
+        if isinstance(ref, str) and set(member) == {"$ref"}:
             member["properties"] = {name: {"const": values[ref]}}
+
+
+def settle(schema: dict[str, Any], definitions: Mapping[str, Any]) -> None:
+    """Drop the constants a member's own schema already says, or contradicts: then the schema is right."""
+    for member in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
+        if not isinstance(member, dict) or set(member) != {"$ref", "properties"}:
+            continue
+        (name, constant), *others = member["properties"].items()
+        if not others and set(constant) == {"const"} and _decided(name, member["$ref"], definitions):
+            del member["properties"]
+
+
+def _decided(name: str, ref: str, definitions: Mapping[str, Any]) -> bool:
+    """Whether a definition says itself which values a property takes, or allows no such property."""
+    waiting: list[Any] = [{"$ref": ref}]
+    seen: set[str] = set()
+    named = closed = False
+    while waiting:
+        here = waiting.pop()
+        target = here.get("$ref") if isinstance(here, dict) else None
+        if isinstance(target, str) and target not in seen:
+            seen.add(target)
+            waiting.append(definitions.get(target.removeprefix("#/$defs/")))
+        if not isinstance(here, dict):
+            continue
+        closed = closed or here.get("additionalProperties") is False
+        waiting.extend(here.get("allOf", ()))
+        own = here.get("properties", {}).get(name)
+        while isinstance(own, dict) and "$ref" in own and own["$ref"] not in seen:
+            seen.add(own["$ref"])
+            own = definitions.get(own["$ref"].removeprefix("#/$defs/"))
+        if isinstance(own, dict):
+            named = True
+            if "enum" in own or "const" in own:
+                return True
+    return closed and not named

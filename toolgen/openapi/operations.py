@@ -224,8 +224,9 @@ class Reader:
         return kept
 
     def _responses(self, place: Place, parts: OperationParts) -> list[Response]:
-        group = place.child("responses")
-        if not isinstance(group.node, dict):
+        found_group = place.child("responses")
+        group = parts.follow(found_group, "`responses`") if isinstance(found_group.node, dict) else None
+        if group is None:
             return []
         found: list[Response] = []
         for status in group.node:
@@ -240,6 +241,8 @@ class Reader:
         if self.dialect == "2.0":
             upgraded = upgrade.response(response.node, self._media_names(operation, "produces"))
             response = Place(upgraded, response.resource, response.pointer)
+        if status[:1] in "45":  # only told of, never read as an answer
+            return Response(status, _text(response.node, "description"), [], ())
         content: list[MediaType] = parts.content(response.child("content"))
         headers = response.node.get("headers")
         names = tuple(name for name in headers if _TOKEN.fullmatch(name)) if isinstance(headers, dict) else ()

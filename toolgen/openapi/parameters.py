@@ -40,6 +40,8 @@ class OperationParts:
 
     def follow(self, place: Place, what: str) -> Place | None:
         """Where a reference leads, as an object; None with a diagnostic if it leads nowhere."""
+        if place.node.__class__ is dict and "$ref" not in place.node:
+            return place
         try:
             found = self._references.follow(place)
         except Dangling as error:
@@ -77,6 +79,13 @@ class OperationParts:
 
     def _members(self, group: Place) -> Iterator[Place]:
         node = group.node
+        if isinstance(node, dict) and isinstance(node.get("$ref"), str) and "name" not in node:
+            try:
+                group = self._references.follow(group)
+            except Dangling as error:
+                self.say("degraded", f"the parameters are left out: {error}", group)
+                return
+            node = group.node
         if isinstance(node, dict) and "name" in node:
             self.say("note", "`parameters` is an array, this is an object; it is read as its only member", group)
             yield group
@@ -172,17 +181,19 @@ class OperationParts:
         return RequestBody(content, required, str(found), _text(found.node, "description"))
 
     def content(self, place: Place) -> list[MediaType]:
-        """The media types of a `content` object, in its order; 3.2's references are followed."""
+        """The media types of a `content` object, in its order; references are followed, on the object too."""
         if not isinstance(place.node, dict):
             return []
+        if isinstance(place.node.get("$ref"), str):
+            return self.content(found) if (found := self.follow(place, "`content`")) is not None else []
         return [media for name in place.node if (media := self._media_type(name, place.child(name))) is not None]
 
     def _media_type(self, name: str, place: Place) -> MediaType | None:
-        found = self.follow(place, "a media type") if place.node is not None else Place({}, place.resource, "")
+        found = self.follow(place, "a media type") if place.node is not None else Place({}, place.resource, str(place))
         if found is None:
             return None
         node = found.node
-        if not _MEDIA_TYPE.fullmatch(name.strip()):
+        if name != "application/json" and not _MEDIA_TYPE.fullmatch(name.strip()):
             meant = next((full for part, full in _MEANT if part in name.lower()), None)
             if meant is None and not isinstance(node.get("schema"), dict):
                 return None  # `examples` and the like beside the media types

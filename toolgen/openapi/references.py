@@ -40,23 +40,36 @@ class Resource:
     anchors: dict[str, tuple[Any, str]] | None = field(default=None)
 
 
-@dataclass(frozen=True, slots=True)
 class Place:
-    """An object in a document. `pointer` is a JSON pointer without `#`."""
+    """An object in a document. `pointer` is its JSON pointer without `#`, put together when asked for."""
 
-    node: Any
-    resource: Resource
-    pointer: str
+    __slots__ = ("_above", "_pointer", "_token", "node", "resource")
+
+    def __init__(self, node: Any, resource: Resource, pointer: str | None = "", above: Place | None = None) -> None:
+        self.node = node
+        self.resource = resource
+        self._pointer = pointer
+        self._above = above
+        self._token: str | int = ""
 
     def __str__(self) -> str:
         return f"{self.resource.label}#{self.pointer}" if self.resource.label else self.pointer
 
+    @property
+    def pointer(self) -> str:
+        if self._pointer is None:
+            assert self._above is not None
+            self._pointer = f"{self._above.pointer}/{escape(str(self._token))}"
+        return self._pointer
+
     def child(self, *tokens: str | int) -> Place:
         """The place below, without following references; the node is MISSING if there is none."""
-        node = self.node
+        place = self
         for token in tokens:
-            node = _step(node, str(token))
-        return Place(node, self.resource, self.pointer + "".join(f"/{escape(str(token))}" for token in tokens))
+            below = Place(_step(place.node, token), place.resource, None, place)
+            below._token = token
+            place = below
+        return place
 
 
 class References:
@@ -94,8 +107,8 @@ class References:
     def follow(self, place: Place) -> Place:
         """The place itself, or where its chain of `$ref`s ends. Raises Dangling, also for a circle."""
         for _ in range(MAX_HOPS):
-            ref = place.node.get("$ref") if isinstance(place.node, dict) else None
-            if not isinstance(ref, str):
+            ref = place.node.get("$ref") if place.node.__class__ is dict else None
+            if ref.__class__ is not str:
                 return place
             place = self.resolve(ref, place.resource)
         raise Dangling(f"{ref!r} refers to itself")
@@ -158,11 +171,12 @@ class _Missing:
 MISSING = _Missing()
 
 
-def _step(node: Any, token: str) -> Any:
-    if isinstance(node, dict):
+def _step(node: Any, token: str | int) -> Any:
+    if node.__class__ is dict:
         return node.get(token, MISSING)
-    if isinstance(node, list) and token.isascii() and token.isdigit() and int(token) < len(node):
-        return node[int(token)]
+    if node.__class__ is list:
+        index = token if token.__class__ is int else int(token) if str(token).isascii() and str(token).isdigit() else -1
+        return node[index] if 0 <= index < len(node) else MISSING
     return MISSING
 
 

@@ -10,8 +10,8 @@ Source: OpenAPI 3.2 "Schema Object"; JSON Schema 2020-12 core and validation.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+from collections import ChainMap, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,7 +27,18 @@ Direction = Literal["request", "response"]
 DESCRIPTION_CAP = 1000
 _OLD = frozenset({"nullable", "x-nullable", "exclusiveMinimum", "exclusiveMaximum"})
 _KNOWN = frozenset({"$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "$defs", "$vocabulary", "definitions"})
-_KNOWN |= {"discriminator", "xml", "externalDocs", "readOnly", "writeOnly", "nullable", "$dynamicRef", "contentSchema"}
+_KNOWN |= {
+    "$recursiveRef",
+    "$recursiveAnchor",
+    "discriminator",
+    "xml",
+    "externalDocs",
+    "readOnly",
+    "writeOnly",
+    "nullable",
+    "$dynamicRef",
+    "contentSchema",
+}
 _SKIPPED: dict[Direction, tuple[str, str]] = {
     "request": ("readOnly", "writeOnly"),
     "response": ("writeOnly", "readOnly"),
@@ -66,6 +77,7 @@ class Schemas:
         self._waiting: deque[Target] = deque()
         self._removed: dict[int, frozenset[str]] = {}
         self._composed: list[dict[str, Any]] = []
+        self._all: Mapping[str, Any] = self.definitions
         self._split: set[str] = set()
         self._current: str | None = None
         self._root: Any = None
@@ -85,7 +97,10 @@ class Schemas:
         self._current = None
 
     def finish(self) -> None:
-        """Leave removed properties out of `required` across `allOf`, `anyOf` and `oneOf` too."""
+        """What needs every definition: `required` across compositions, and constants of discriminators."""
+        self._all = ChainMap(self.definitions, self._base.definitions if self._base else {})
+        for schema in self._composed:
+            discriminator.settle(schema, self._all)
         if self._removed:
             for schema in self._composed:
                 gone = self._gone(schema, set())
@@ -144,8 +159,14 @@ class Schemas:
                 _unrequire(out, gone)
         if "allOf" in out or "anyOf" in out or "oneOf" in out:
             self._composed.append(out)
-        if "$dynamicRef" in source and "$ref" not in out:
-            self._dynamic(out, source["$dynamicRef"], source, resource)
+        if "$ref" not in out:
+            if "$dynamicRef" in source:
+                self._dynamic(out, source["$dynamicRef"], source, resource)
+            elif "$recursiveRef" in source:  # 2019-09: the nearest schema around that says `$recursiveAnchor`
+                if self._current and isinstance(self._root, dict) and self._root.get("$recursiveAnchor") is True:
+                    out["$ref"] = "#/$defs/" + self._current
+                else:
+                    self._dynamic(out, source["$recursiveRef"], source, resource)
         return out
 
     def _not_an_object(self, node: Any) -> Any:
@@ -179,7 +200,7 @@ class Schemas:
             except Dangling as error:
                 found = str(error)
             self._targets[key] = found
-        return found if found.__class__ is Target else None  # type: ignore[return-value]
+        return found if isinstance(found, Target) else None
 
     def _schema_place(self, ref: str, resource: Resource) -> Place:
         """Where the schema stands: through references that say nothing else."""
@@ -308,7 +329,7 @@ class Schemas:
     def _members(self, schema: dict[str, Any]) -> Iterable[Any]:
         ref = schema.get("$ref")
         if ref is not None:
-            yield self.definitions.get(ref.removeprefix("#/$defs/"))
+            yield self._all.get(ref.removeprefix("#/$defs/"))
         yield from self._inline_members(schema)
 
     @staticmethod

@@ -15,7 +15,7 @@ _INVISIBLE = re.compile(
 
 def clean(text: str, cap: int) -> str:
     """The text without invisible characters and at most `cap` characters long, a cut marked at its end."""
-    if not (text.isascii() and text.isprintable()):
+    if not text.isprintable():
         text = _INVISIBLE.sub("", text.replace("\r\n", "\n"))
     text = text.strip()
     return text if len(text) <= cap else text[: cap - len(CUT)].rstrip() + CUT

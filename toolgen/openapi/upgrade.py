@@ -85,7 +85,9 @@ def _nullable(node: dict[str, Any]) -> dict[str, Any]:
         if isinstance(members, list) and members and "allOf" not in kept:
             return {**kept, composition: [*members, NULL]}
     if isinstance(kept.get("allOf"), list) and kept["allOf"]:
-        around = {key: kept.pop(key) for key in ("description", "title", "readOnly", "writeOnly") if key in kept}
+        around: dict[str, Any] = {
+            key: kept.pop(key) for key in ("description", "title", "readOnly", "writeOnly") if key in kept
+        }
         return {**around, "anyOf": [kept, NULL]}
     return kept  # no type and no composition: null is allowed already
 

@@ -69,7 +69,7 @@ class Builder:
             parameters["required"] = required
         parameters["additionalProperties"] = False
         self._inline_faults[name] = self._request.found
-        tool = {
+        tool: dict[str, Any] = {
             "name": name,
             "description": describe.tool_description(operation),
             "group": operation.tags[0] if operation.tags and operation.tags[0] else "General",
@@ -282,8 +282,8 @@ class Builder:
         """Every shared schema some tool reaches, by name."""
         assert self._response is not None
         found = {**self._request.definitions, **self._response.definitions}
-        for tool in tools:
-            self._tool_references[tool["name"]] = references(tool["parameters"])
+        if self._copied or self._request.faults:
+            self._tool_references = {tool["name"]: references(tool["parameters"]) for tool in tools}
         if self._copied:  # a multipart body was written out, which may have left its definition without a user
             users = [*self._tool_references.values()]
             users += [references(tool["response"].get("schema")) for tool in tools if "response" in tool]
@@ -355,8 +355,9 @@ def _fixed(header: Any) -> str | None:
     """The value of a part's header where the document leaves no choice."""
     schema = header.get("schema") if isinstance(header, dict) else None
     schema = schema if isinstance(schema, dict) else {}
-    only = schema.get("enum") if isinstance(schema.get("enum"), list) and len(schema["enum"]) == 1 else [None]
-    value = schema.get("const", schema.get("default", only[0]))
+    values = schema.get("enum")
+    only = values[0] if isinstance(values, list) and len(values) == 1 else None
+    value = schema.get("const", schema.get("default", only))
     return value if isinstance(value, str) else None
 
 

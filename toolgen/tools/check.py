@@ -95,7 +95,7 @@ def _server(place: Place, server: str | Server | None) -> Iterator[Problem]:
     try:
         parts = urlsplit(filled)
         absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
-        fine = absolute or not (parts.scheme or re.search(r"[\x00-\x20]", url))
+        fine = (absolute or not parts.scheme) and not re.search(r"[\x00-\x20\x7f]", filled)
     except ValueError:
         fine = False
     if not fine:

@@ -89,7 +89,7 @@ def _check_arguments(api: str | None, server: str | None, name_prefix: str, name
 def _stem(source: Any) -> str:
     if isinstance(source, bytes | Mapping) or (isinstance(source, str) and "\n" in source):
         return ""
-    return os.path.basename(os.fspath(source)).partition("?")[0].partition(".")[0]
+    return os.path.basename(os.fsdecode(source)).partition("?")[0].partition(".")[0]
 
 
 class _Run:

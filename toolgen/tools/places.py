@@ -7,8 +7,8 @@ import re
 Part = str | int
 Place = tuple[Part, ...]
 
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-_PARTS = re.compile(r"\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|([A-Za-z0-9_-]+)", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z0-9_$-]+")
+_PARTS = re.compile(r"\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|([A-Za-z0-9_$-]+)", re.DOTALL)
 
 
 def written(place: Place) -> str:

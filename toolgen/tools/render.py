@@ -62,6 +62,11 @@ def _dumper() -> Any:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
+        def represent(self, data: Any) -> None:
+            root = self.represent_data(data)
+            root.flow_style = False
+            self.serialize(root)
+
     def text(dumper: Any, data: str) -> Any:
         style = None
         if _ODD_BREAKS.search(data):

@@ -43,7 +43,7 @@ class Siblings:
         level: list[tuple[_Node, bool]] = [(self._root, False)]
         for segment in segments:
             level = [(below, exact) for node, steered in level for below, exact in _step(node, segment, steered)]
-        return tuple(sorted({node.path for node, steered in level if steered and node.path not in (None, path)}))  # type: ignore[type-var]
+        return tuple(sorted({node.path for node, steered in level if steered and node.path and node.path != path}))
 
 
 def _step(node: _Node, segment: str, steered: bool) -> Iterable[tuple[_Node, bool]]:

@@ -28,7 +28,9 @@ KEYWORDS = frozenset(
     | {"propertyOrdering", "required", "title", "type"}
 )
 FORMATS = {"number": {"float", "double"}, "integer": {"int32", "int64"}, "string": {"date-time"}}
-_SCALARS: tuple[Schema, ...] = tuple({"type": kind} for kind in ("string", "number", "boolean", "object"))
+_OBJECT: Schema = {"type": "object", "properties": {}, "required": []}
+_PLAIN: tuple[Schema, ...] = ({"type": "string"}, {"type": "number"}, {"type": "boolean"}, _OBJECT)
+_ANYTHING: tuple[Schema, ...] = (*_PLAIN, {"type": "array", "items": {"anyOf": list(_PLAIN)}}, {"type": "null"})
 _HANDLED = frozenset({"type", "anyOf", "enum", "items", "prefixItems", "properties", "required", "examples"})
 _HANDLED |= {"additionalProperties", "format", "description"}
 
@@ -91,12 +93,7 @@ class Gemini:
     def _anything(self, schema: Schema, at: str) -> Schema:
         """A value of any type, as the union of all: a Schema has to say its type."""
         self._notes.add("any value is allowed; written as a union of all types", at)
-        anything = [
-            *_SCALARS,
-            {"type": "array", "items": {"anyOf": [dict(kind) for kind in _SCALARS]}},
-            {"type": "null"},
-        ]
-        return self._union({**schema, "anyOf": [_normal(kind) for kind in anything]}, at)
+        return self._union({**schema, "anyOf": list(_ANYTHING)}, at)
 
     def _object(self, schema: Schema, found: Schema, said: list[str], at: str) -> None:
         properties = {
@@ -156,6 +153,3 @@ class Gemini:
 def _only_null(beside: Schema) -> Schema:
     return {key: value for key, value in beside.items() if key == "nullable"}
 
-
-def _normal(schema: Schema) -> Schema:
-    return {**schema, "properties": {}, "required": []} if schema["type"] == "object" else schema

@@ -69,7 +69,7 @@ class Merge:
             name = target_of(one)
             if name is not None:
                 with self._inside(name, at):
-                    meant = annotate({k: v for k, v in one.items() if k != "$ref"}, self._resolve(name))
+                    meant = {**self._resolve(name), **{k: v for k, v in one.items() if k != "$ref"}}
                     return self(meant, other, at) if one is left else self(other, meant, at)
         if "anyOf" in left or "anyOf" in right:
             return self._distributed(left, right, at)

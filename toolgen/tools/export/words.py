@@ -56,5 +56,8 @@ def one_of(values: list[Any]) -> str:
 
 def described(schema: dict[str, Any], sentences: list[str]) -> dict[str, Any]:
     """The schema with sentences at the end of its description."""
-    text = " ".join(part for part in (schema.get("description", ""), *sentences) if part)
+    said = " ".join(filter(None, sentences))
+    before = schema.get("description", "")
+    between = " " if before.rstrip().endswith((".", "!", "?", ":", ")")) else ". "
+    text = before + between + said if before and said else before or said
     return {**schema, "description": text} if text else schema
