@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgen.tools.check import RESERVED_HEADERS, RESERVED_SOURCES, check_toolset
+from toolgen.openapi.operations import OWNED_HEADERS
+from toolgen.tools.check import check_toolset
 from toolgen.tools.fileform import from_dict
+from toolgen.tools.naming import RESERVED_SOURCES
 from toolgen.tools.template import leaf_of
 
 
@@ -144,6 +146,15 @@ def test_every_leaf_parses_and_reads_declared_arguments_only(value: Any, says: s
     assert place == "tools[0].request.querystring.value"
 
 
+def test_a_value_nested_too_deep_to_be_read_is_a_fault_of_its_own() -> None:
+    value: Any = "{{ id }}"
+    for _ in range(1500):
+        value = [value]
+    assert faults_with(query=[{"name": "q", "value": value}]) == [
+        ("tools[0].request.query[0].value", "the value is nested too deep")
+    ]
+
+
 def test_every_argument_is_used() -> None:
     assert faults_with(body=None) == [
         ("tools[0].parameters.properties.requestBody", "no leaf uses the argument 'requestBody'")
@@ -189,7 +200,7 @@ def test_a_header_name_is_a_token(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", [*sorted(RESERVED_HEADERS), "Content-Type", "HOST"])
+@pytest.mark.parametrize("name", [*sorted(OWNED_HEADERS), "Content-Type", "HOST"])
 def test_headers_of_the_client_and_of_credentials_are_no_leaves(name: str) -> None:
     assert [where for where, _ in faults_with(header=[{"name": name, "value": 1}])] == [
         "tools[0].request.header[0].name"
@@ -308,10 +319,12 @@ def test_a_property_or_an_example_that_looks_like_a_reference_is_none() -> None:
     assert faults(content) == []
 
 
-def test_shared_schemas_of_any_name_can_be_pointed_to() -> None:
+@pytest.mark.parametrize("name", ["a/b", "a~b", "a b", "", "a%20b", "ä"])
+def test_a_shared_schema_has_a_name_that_a_reference_can_carry_unescaped(name: str) -> None:
     content = data()
-    content["schemas"] = {"a/b": {}, "c~d": {}, "e f": {}, "Pet": {"allOf": []}}
-    content["schemas"]["Pet"]["allOf"] = [{"$ref": f"#/schemas/{name}"} for name in ("a~1b", "c~0d", "e f")]
+    content["schemas"][name] = {}
+    assert faults(content) == [(f"schemas['{name}']", f"{name!r} is no name of a shared schema")]
+    content["schemas"] = {"io.k8s.v1-Pod_2": {}, "Pet": {"$ref": "#/schemas/io.k8s.v1-Pod_2"}}
     assert faults(content) == []
 
 

@@ -45,12 +45,20 @@ def references(schema: Any) -> frozenset[str]:
     """Names of the definitions a converted schema points to directly (`#/$defs/NAME`)."""
     found: set[str] = set()
     waiting = [schema]
-    while waiting:
+    while waiting:  # every tool's schema comes through here: `subschemas` written out
         here = waiting.pop()
-        if not isinstance(here, dict):
+        if here.__class__ is not dict:
             continue
-        target = here.get("$ref")
-        if isinstance(target, str) and target.startswith(PREFIX):
-            found.add(target[len(PREFIX) :].replace("~1", "/").replace("~0", "~"))
-        waiting.extend(subschemas(here))
+        for key, value in here.items():
+            kind = value.__class__
+            if kind is dict:
+                if key in MAP:
+                    waiting.extend(value.values())
+                elif key in ONE:
+                    waiting.append(value)
+            elif kind is list:
+                if key in LIST:
+                    waiting.extend(value)
+            elif key == "$ref" and kind is str and value.startswith(PREFIX):
+                found.add(value[len(PREFIX) :])
     return frozenset(found)

@@ -22,7 +22,7 @@ class Parameter:
     location: ParameterLocation
     required: bool
     schema: Place | None
-    pointer: str
+    place: Place
     description: str = ""
     style: str | None = None
     explode: bool | None = None
@@ -30,6 +30,11 @@ class Parameter:
     media_type: str | None = None
     deprecated: bool = False
     examples: list[Any] = field(default_factory=list)
+
+    @property
+    def pointer(self) -> str:
+        """JSON pointer of the Parameter Object, or of the operation for one nobody declared."""
+        return str(self.place)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Unusable
 from toolgen.openapi.endpoint import placeholders
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Response, Server
-from toolgen.openapi.parameters import OperationParts
+from toolgen.openapi.parameters import KnownParameters, OperationParts
 from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.servers import old_servers, read_security, read_security_schemes, read_servers
 from toolgen.openapi.text import one_line
@@ -73,6 +73,7 @@ class Reader:
             for s in self.security_schemes.values()
             if s.get("type") == "apiKey"
         }
+        self._known_parameters: KnownParameters = {}
         self._security = read_security(root.tree.get("security"))
 
     def _document_servers(self) -> list[Server]:
@@ -154,7 +155,7 @@ class Reader:
         if not isinstance(node, dict):
             raise Unusable("an operation is an object, this is not", pointer)
         diagnostics: list[Diagnostic] = []
-        parts = OperationParts(self.references, diagnostics)
+        parts = OperationParts(self.references, diagnostics, self._known_parameters)
         lists = [layer.child("parameters") for layer in layers] + [place.child("parameters")]
         parameters, old_bodies = parts.parameters(lists)
         body = self._body(place, parts, old_bodies)
@@ -173,7 +174,7 @@ class Reader:
             or next((t for p in reversed(layers) if (t := _text(p.node, "description"))), ""),
             tags=tuple(one_line(t, 100) for t in tags if isinstance(t, str)) if isinstance(tags, list) else (),
             deprecated=node.get("deprecated") is True,
-            parameters=self._usable(path, parameters, parts, pointer),
+            parameters=self._usable(path, parameters, parts, place, pointer),
             body=body,
             responses=self._responses(place, parts),
             server=self._own_server(place, layers, diagnostics),
@@ -195,7 +196,9 @@ class Reader:
         names = own if isinstance(own, list) else self._root.node.get(key)
         return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
-    def _usable(self, path: str, parameters: list[Parameter], parts: OperationParts, pointer: str) -> list[Parameter]:
+    def _usable(
+        self, path: str, parameters: list[Parameter], parts: OperationParts, place: Place, pointer: str
+    ) -> list[Parameter]:
         """The parameters a model may fill, and one for each path expression nobody declared."""
         names = list(dict.fromkeys(placeholders(path)))
         kept, declared = [], set()
@@ -220,7 +223,7 @@ class Reader:
             if name not in declared and not (name in queries and "?" in path):
                 message = f"the path parameter {one_line(name, 60)!r} is not declared; a text argument is added"
                 parts.say("degraded", message, pointer)
-                kept.append(Parameter(name, "path", True, None, pointer, style="simple", explode=False))
+                kept.append(Parameter(name, "path", True, None, place, style="simple", explode=False))
         return kept
 
     def _responses(self, place: Place, parts: OperationParts) -> list[Response]:

@@ -27,13 +27,17 @@ LOCATIONS = frozenset({*STYLES, "querystring"})
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+\s*(;.*)?", re.DOTALL)
 _MEANT = (("json", "application/json"), ("urlencoded", upgrade.FORM), ("form-data", upgrade.MULTIPART))
 
+# Parameter Objects by the identity of their node (a document's nodes live as long as it is read).
+KnownParameters = dict[int, tuple[Parameter, list[Diagnostic]]]
+
 
 class OperationParts:
     """Reads what a request of one operation consists of; faults are appended to `diagnostics`."""
 
-    def __init__(self, references: References, diagnostics: list[Diagnostic]) -> None:
+    def __init__(self, references: References, diagnostics: list[Diagnostic], known: KnownParameters) -> None:
         self._references = references
         self._diagnostics = diagnostics
+        self._known = known
 
     def say(self, level: Level, message: str, where: Place | str) -> None:
         self._diagnostics.append(Diagnostic(level, message, str(where)))
@@ -74,8 +78,7 @@ class OperationParts:
                     merged = {k: v for k, v in merged.items() if k[0] != "body"}
                 merged[key] = place
         bodies = [place for (location, _), place in merged.items() if location in ("body", "formdata")]
-        found = (self._parameter(key, place) for key, place in merged.items() if key[0] in LOCATIONS)
-        return [parameter for parameter in found if parameter is not None], bodies
+        return [self._parameter(key, place) for key, place in merged.items() if key[0] in LOCATIONS], bodies
 
     def _members(self, group: Place) -> Iterator[Place]:
         node = group.node
@@ -112,7 +115,18 @@ class OperationParts:
             return None
         return where, name.lower() if where == "header" else name
 
-    def _parameter(self, key: tuple[str, str], place: Place) -> Parameter | None:
+    def _parameter(self, key: tuple[str, str], place: Place) -> Parameter:
+        """A Parameter Object, read once however many operations use it."""
+        known = self._known.get(id(place.node))
+        if known is None:
+            before = len(self._diagnostics)
+            found = self._read_parameter(key, place)
+            self._known[id(place.node)] = found, self._diagnostics[before:]
+            return found
+        self._diagnostics.extend(known[1])
+        return known[0]
+
+    def _read_parameter(self, key: tuple[str, str], place: Place) -> Parameter:
         node = place.node
         if place.resource.dialect == "2.0" and "schema" not in node and "content" not in node:
             node, lost = upgrade.parameter(node)
@@ -125,7 +139,7 @@ class OperationParts:
             location=location,
             required=location == "path" or node.get("required") is True or node.get("required") == "true",
             schema=place.child("schema") if isinstance(node.get("schema"), dict | bool) else None,
-            pointer=str(place),
+            place=place,
             description=_text(node, "description"),
             allow_reserved=node.get("allowReserved") is True,
             deprecated=node.get("deprecated") is True,

@@ -21,7 +21,7 @@ from toolgen.openapi.keywords import references
 from toolgen.openapi.names import Names
 from toolgen.openapi.references import Dangling, Place, References, Resource, escape
 from toolgen.openapi.text import clean
-from toolgen.openapi.values import VALUES
+from toolgen.openapi.values import TYPES, VALUES
 
 Direction = Literal["request", "response"]
 DESCRIPTION_CAP = 1000
@@ -39,6 +39,8 @@ _KNOWN |= {
     "$dynamicRef",
     "contentSchema",
 }
+# Keywords that need the whole schema to be converted first.
+_LATE = frozenset({"required", "allOf", "anyOf", "oneOf", "discriminator", "$dynamicRef", "$recursiveRef"})
 _SKIPPED: dict[Direction, tuple[str, str]] = {
     "request": ("readOnly", "writeOnly"),
     "response": ("writeOnly", "readOnly"),
@@ -135,20 +137,22 @@ class Schemas:
             source = upgrade.schema(node, resource.dialect)
         out: dict[str, Any] = {}
         for key, value in source.items():
-            if key == "description":
+            if key == "type" and value.__class__ is str and value in TYPES:
+                out[key] = value
+            elif key == "description":
                 if value.__class__ is str:
                     out[key] = clean(value, DESCRIPTION_CAP)
             elif key == "properties":
                 self._properties(out, value, node, resource)
-            elif key in VALUES:
-                fault = VALUES[key](out, key, value, source)
+            elif (check := _check_of(key)) is not None:
+                fault = check(out, key, value, source)
                 if fault:
                     self._diagnose("degraded", fault, node)
-            elif key in _APPLICATORS:
-                _APPLICATORS[key](self, out, key, value, node, resource)
+            elif (apply := _applicator_of(key)) is not None:
+                apply(self, out, key, value, node, resource)
             elif key not in _KNOWN and not key.startswith("x-"):
                 self._unknown_keyword(key, node)
-        return self._finished(out, source, resource)
+        return out if _LATE.isdisjoint(source) else self._finished(out, source, resource)
 
     def _finished(self, out: dict[str, Any], source: dict[str, Any], resource: Resource) -> dict[str, Any]:
         if "discriminator" in source:
@@ -391,3 +395,5 @@ _APPLICATORS = {
     **dict.fromkeys(("additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"), Schemas._one),
     **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), Schemas._one),
 }
+_check_of = VALUES.get
+_applicator_of = _APPLICATORS.get

@@ -35,7 +35,8 @@ class Builder:
         self._names = Names(found.root)
         self._request = Schemas(found, "request", self._names)
         self._response: Schemas | None = None
-        self._arguments: dict[str, tuple[dict[str, Any], tuple[Diagnostic, ...]]] = {}
+        self._arguments: dict[int, tuple[dict[str, Any], tuple[Diagnostic, ...], Parameter]] = {}
+        self._shapes: dict[str, str] = {}
         self._sibling_paths: dict[str, tuple[str, ...]] = {}
         self._inline_faults: dict[str, list[Diagnostic]] = {}
         self._tool_references: dict[str, frozenset[str]] = {}
@@ -113,13 +114,13 @@ class Builder:
 
     def _argument(self, parameter: Parameter) -> dict[str, Any]:
         """The schema of a parameter's argument; one Parameter Object gives one schema however often it is used."""
-        known = self._arguments.get(parameter.pointer)
+        known = self._arguments.get(id(parameter))
         if known is None:
             before, self._request.found = self._request.found, []
             schema = self._argument_schema(parameter)
-            known = self._arguments[parameter.pointer] = schema, tuple(self._request.found)
+            known = self._arguments[id(parameter)] = schema, tuple(self._request.found), parameter
             self._request.found = before
-        schema, faults = known
+        schema, faults, _ = known  # the parameter is kept, and with it its id
         if faults:
             self._request.found.extend(faults)
         return schema
@@ -172,7 +173,7 @@ class Builder:
         own = "" if "$ref" in schema else schema.get("description", "")
         prose = body.description or own
         if what:
-            schema["description"] = describe.body_description(schema, definitions, what, prose)
+            schema["description"] = describe.body_description(what, self._shape_of(schema), prose)
         elif prose and prose != own:
             said = schema.get("description")
             schema["description"] = clean(f"{said}\n{prose}" if said else prose, describe.BODY_CAP)
@@ -184,6 +185,15 @@ class Builder:
         if binary:
             template["binary"] = True
         return schema, template
+
+    def _shape_of(self, schema: dict[str, Any]) -> str:
+        """The words for a body's schema, found once for each definition."""
+        ref = schema.get("$ref") if len(schema) == 1 else None
+        if ref is None:
+            return describe.body_shape(schema, self._request.definitions)
+        if ref not in self._shapes:
+            self._shapes[ref] = describe.body_shape(schema, self._request.definitions)
+        return self._shapes[ref]
 
     def _shape(self, found: MediaType) -> str:
         """What a media type's schema is about, looked at before it is converted."""

@@ -14,35 +14,14 @@ from urllib.parse import urlsplit
 
 from toolgen.errors import Problem, did_you_mean
 from toolgen.openapi.endpoint import endpoint_path, placeholders, request_target
+from toolgen.openapi.operations import OWNED_HEADERS
+from toolgen.openapi.parameters import STYLES
 from toolgen.tools.check_schemas import SchemaCheck
 from toolgen.tools.model import Body, Leaf, Server, Tool, Toolset
+from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
 from toolgen.tools.places import Place, written
 from toolgen.tools.template import TemplateFault, arguments_in
 
-RESERVED_SOURCES = frozenset({"builtin", "http", "mcp", "a2a", "dynamic", "memory", "recall"})
-# Set by the client, by a body's media type or by credentials; an argument must not reach them.
-RESERVED_HEADERS = frozenset(
-    {
-        "accept",
-        "authorization",
-        "connection",
-        "content-length",
-        "content-type",
-        "cookie",
-        "host",
-        "transfer-encoding",
-    }
-)
-# OpenAPI 3.1.1, Parameter Object, "Style Values", and 3.2's `cookie`.
-STYLES = {
-    "path": ("simple", "label", "matrix"),
-    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
-    "querystring": (),
-    "header": ("simple",),
-    "cookie": ("form", "cookie"),
-}
-
-_API = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 _MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*;[ -~]*)?")
@@ -73,7 +52,7 @@ def _problem(place: Place, message: str, hint: str = "") -> Problem:
 
 
 def _api(api: str) -> Iterator[Problem]:
-    if not _API.fullmatch(api):
+    if not API_NAME.fullmatch(api):
         yield _problem(("api",), f"{api!r} is no API name", "a letter, then at most 31 of a-z, 0-9 and -")
     elif api in RESERVED_SOURCES:
         yield _problem(("api",), f"{api!r} is the name of a source of its own", "choose another name")
@@ -210,14 +189,12 @@ def _leaf(place: Place, location: str, leaf: Leaf) -> Iterator[Problem]:
     if location == "header":
         if not _TOKEN.fullmatch(leaf.name):
             yield _problem((*place, "name"), f"{leaf.name!r} is no header name")
-        elif leaf.name.lower() in RESERVED_HEADERS:
+        elif leaf.name.lower() in OWNED_HEADERS:
             hint = "it is set by the body's media type, by credentials or by the client"
             yield _problem((*place, "name"), f"the header {leaf.name} cannot be a leaf", hint)
-    if leaf.style is not None and leaf.style not in STYLES[location]:
-        allowed = ", ".join(STYLES[location]) or "no style"
-        yield _problem(
-            (*place, "style"), f"{leaf.style!r} is no style of a {location} parameter", f"allowed: {allowed}"
-        )
+    legal = STYLES[location][1] if location in STYLES else frozenset()  # a whole query string has none
+    if leaf.style is not None and leaf.style not in legal:
+        yield _style((*place, "style"), f"{leaf.style!r} is no style of a {location} parameter", legal)
     if leaf.media_type is not None:
         yield from _media_type((*place, "mediaType"), leaf.media_type)
 
@@ -226,11 +203,16 @@ def _body(place: Place, body: Body) -> Iterator[Problem]:
     yield from _media_type((*place, "mediaType"), body.media_type)
     for name, encoding in body.encoding.items():
         where = (*place, "encoding", name)
-        if encoding.style is not None and encoding.style not in STYLES["query"]:
-            hint = f"allowed: {', '.join(STYLES['query'])}"
-            yield _problem((*where, "style"), f"{encoding.style!r} is no style of a form field", hint)
-        for part in (encoding.content_type or "").split(",") if encoding.content_type is not None else ():
-            yield from _media_type((*where, "contentType"), part.strip())
+        legal = STYLES["query"][1]
+        if encoding.style is not None and encoding.style not in legal:
+            yield _style((*where, "style"), f"{encoding.style!r} is no style of a form field", legal)
+        if encoding.content_type is not None:
+            for part in encoding.content_type.split(","):
+                yield from _media_type((*where, "contentType"), part.strip())
+
+
+def _style(place: Place, message: str, legal: frozenset[str]) -> Problem:
+    return _problem(place, message, f"allowed: {', '.join(sorted(legal))}" if legal else "leave it out")
 
 
 def _media_type(place: Place, text: str) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -10,6 +11,7 @@ from toolgen.errors import Problem, did_you_mean
 from toolgen.openapi.keywords import LIST, MAP, ONE, PREFIX, references
 from toolgen.tools.places import Place, written
 
+_NAME = re.compile(r"[A-Za-z0-9._-]+")  # as OpenAPI's component names
 # Beside `properties` these would declare or refuse arguments in a second way.
 _NOT_AT_ROOT = (
     "$ref",
@@ -36,6 +38,9 @@ class SchemaCheck:
     def shared(self) -> Iterator[Problem]:
         """Faults of the shared schemas."""
         for name, schema in self._schemas.items():
+            if not _NAME.fullmatch(name):
+                hint = "A-Z, a-z, 0-9, '.', _ and -: a reference to it needs no escapes"
+                yield Problem(f"{name!r} is no name of a shared schema", written(("schemas", name)), hint=hint)
             yield from self._schema(schema, ("schemas", name))
 
     def of(self, schema: Any, place: Place) -> Iterator[Problem]:

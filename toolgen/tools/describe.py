@@ -71,22 +71,30 @@ def hints(schema: Any, definitions: Mapping[str, Any]) -> str:
     return clean(". ".join(said) + "." if said else "", ARGUMENT_CAP)
 
 
-def body_description(schema: Any, definitions: Mapping[str, Any], what: str, prose: str) -> str:
-    """What the body is, its top-level properties with types, the required ones marked, and the document's words."""
-    found = resolved(schema, definitions)
-    container = _container(found)
-    said = f"{what} {container}" if what else container.capitalize()
+def body_description(what: str, shape: str, prose: str) -> str:
+    """What the body is (`JSON`, `Form`), its shape in words, and what the document says of it."""
+    said = clean(f"{what} {shape}.", BODY_CAP)
+    return f"{said}\n{clean(prose, 400)}" if prose.strip() else said
+
+
+def body_shape(schema: Any, definitions: Mapping[str, Any]) -> str:
+    """The container and its top-level properties with types, the required ones marked."""
+    if schema == {} or schema is True:
+        return "value; the document declares no schema"
     properties, required = top_level(schema, definitions)
-    if properties:
-        shown = [
-            f"{one_line(name, 60)} ({_type(value, definitions)}{', required' if name in required else ''})"
-            for name, value in list(properties.items())[:_PROPERTIES_SHOWN]
-        ]
-        more = len(properties) - len(shown)
-        said += " with " + ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-    elif schema == {} or schema is True:
-        said = f"{what} value; the document declares no schema".strip()
-    return clean(clean(said + ".", BODY_CAP) + (f"\n{clean(prose, 400)}" if prose.strip() else ""), BODY_CAP + 400)
+    container = _container(resolved(schema, definitions))
+    if not properties:
+        return container
+    shown = [
+        f"{_name(name)} ({_type(value, definitions)}{', required' if name in required else ''})"
+        for name, value in list(properties.items())[:_PROPERTIES_SHOWN]
+    ]
+    more = len(properties) - len(shown)
+    return f"{container} with {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+
+
+def _name(name: str) -> str:
+    return name if len(name) <= 60 and name.isidentifier() else one_line(name, 60)
 
 
 def top_level(schema: Any, definitions: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:

@@ -97,7 +97,9 @@ def digest(data: Mapping[str, Any]) -> str:
 
 def stamped(data: dict[str, Any]) -> dict[str, Any]:
     """The file form with `generated`. One that is there stays, so that edits of a loaded file stay noticed."""
-    known = {"generated": data.get("generated") or digest(data), **data}
+    if "generated" in data:
+        return data
+    known = {**data, "generated": digest(data)}
     return {key: known[key] for key in _FIRST if key in known}
 
 
@@ -112,9 +114,6 @@ def _schemas(data: Mapping[str, Any]) -> Iterator[Any]:
     for tool in _items(data.get("tools")):
         yield _get(tool, "parameters")
         yield _get(_get(tool, "response"), "schema")
-        for encoding in _values(_get(_get(_get(tool, "request"), "body"), "encoding")):
-            for header in _values(_get(encoding, "headers")):
-                yield _get(header, "schema")
 
 
 def _point(schemas: Iterable[Any], old: str, new: str) -> None:

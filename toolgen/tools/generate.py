@@ -62,8 +62,8 @@ def generate(
     _check_arguments(api, server, name_prefix, name_limit)
     selection = Selection(include, exclude)
     loader = Loader(limits=limits or Limits(), allowed_roots=allow_roots, allowed_hosts=allow_hosts, headers=headers)
-    document = loader.load(source)
     with paused_gc():  # a million objects are made here, and no cycle among them is garbage
+        document = loader.load(source)
         references = References(document, dialect_of(document.tree, document.uri or ""), loader)
         reader = Reader(references)
         run = _Run(reader, selection, skip_deprecated, progress or (lambda done, total: None))

@@ -99,7 +99,7 @@ _SAYS: dict[str, dict[str, str]] = {
         "style": _STYLE,
         "explode": _EXPLODE,
         "allowReserved": _RESERVED,
-        "headers": "OpenAPI's Header Objects of the part, by name.",
+        "headers": "The part's own headers, constants by name.",
         "binary": "The part's text is base64, decoded before it is sent.",
     },
     "Response": {
@@ -116,7 +116,7 @@ _SAYS: dict[str, dict[str, str]] = {
 _RESTRICTED: dict[str, dict[str, dict[str, Any]]] = {
     "Toolset": {
         "api": {"pattern": "^[a-z][a-z0-9-]{0,31}$"},
-        "schemas": {"additionalProperties": _SCHEMA},
+        "schemas": {"additionalProperties": _SCHEMA, "propertyNames": {"pattern": "^[A-Za-z0-9._-]+$"}},
     },
     "Tool": {"name": {"pattern": _NAME}, "parameters": {"allOf": [_SCHEMA]}},
     "Endpoint": {"method": {"pattern": "^[!#$%&'*+.^_`|~0-9a-z-]+$"}, "path": {"pattern": "^/"}},

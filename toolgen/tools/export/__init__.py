@@ -6,6 +6,10 @@ name) is said in the notes of the export; names are never changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from toolgen.errors import UsageError, did_you_mean
 from toolgen.tools.export.limits import check
 from toolgen.tools.export.notes import Export, Note, Notes
@@ -38,29 +42,33 @@ def export(toolset: Toolset, target: str, *, output_schemas: bool = False) -> Ex
         from toolgen.tools.export.markdown import render
 
         return Export(target, render(toolset), tuple(notes))
-    data: list[dict[str, object]] = []
+    write = _writer(toolset, target, output_schemas)
+    data: list[dict[str, Any]] = []
     for tool in toolset.tools:
         own = Notes(tool.name)
-        data.append(_tool(tool, target, own, output_schemas))
+        data.append(write(tool, own))
         notes += own.all()
     return Export(target, data, tuple(notes))
 
 
-def _tool(tool: Tool, target: str, notes: Notes, output_schemas: bool) -> dict[str, object]:
-    from toolgen.tools.export import anthropic, gemini, json, mcp, openai, openai_strict
+def _writer(toolset: Toolset, target: str, output_schemas: bool) -> Callable[[Tool, Notes], dict[str, Any]]:
+    """What writes one tool for the target; only its module is imported."""
+    if target == "openai-strict":
+        from toolgen.tools.export import openai_strict
 
-    match target:
-        case "openai":
-            return openai.chat_tool(tool)
-        case "openai-responses":
-            return openai.responses_tool(tool)
-        case "openai-strict":
-            return openai_strict.export_tool(tool, notes)
-        case "anthropic":
-            return anthropic.export_tool(tool)
-        case "gemini":
-            return gemini.export_tool(tool, notes)
-        case "mcp":
-            return mcp.export_tool(tool, output_schemas=output_schemas)
-        case _:
-            return json.export_tool(tool)
+        return openai_strict.export_tool
+    if target == "gemini":
+        from toolgen.tools.export import gemini
+        from toolgen.tools.export.inline import Inliner
+
+        return partial(gemini.export_tool, inliner=Inliner(toolset.schemas))
+    from toolgen.tools.export import anthropic, json, mcp, openai
+
+    plain: dict[str, Callable[[Tool], dict[str, Any]]] = {
+        "openai": openai.chat_tool,
+        "openai-responses": openai.responses_tool,
+        "anthropic": anthropic.export_tool,
+        "mcp": partial(mcp.export_tool, output_schemas=output_schemas),
+        "json": json.export_tool,
+    }
+    return lambda tool, _: plain[target](tool)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgen.tools.export.inline import inline
-from toolgen.tools.export.merge import Impossible, Unmergeable
+from toolgen.tools.export.inline import Inliner
+from toolgen.tools.export.merge import NEVER, Impossible, Unmergeable
 from toolgen.tools.export.normal import Normal
 from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.pointers import escape
@@ -35,10 +35,10 @@ _HANDLED = frozenset({"type", "anyOf", "enum", "items", "prefixItems", "properti
 _HANDLED |= {"additionalProperties", "format", "description"}
 
 
-def export_tool(tool: Tool, notes: Notes) -> Schema:
+def export_tool(tool: Tool, notes: Notes, inliner: Inliner) -> Schema:
     """A function declaration; `parameters` is left out for a tool without arguments."""
     found: Schema = {"name": tool.name, "description": tool.description}
-    schema = inline(tool.input_schema(), notes)
+    schema = inliner(tool.input_schema(), notes)
     try:
         parameters = Gemini(notes).schema(Normal({}, notes, lenient=True)(schema))
     except (Impossible, Unmergeable) as fault:
@@ -97,7 +97,9 @@ class Gemini:
 
     def _object(self, schema: Schema, found: Schema, said: list[str], at: str) -> None:
         properties = {
-            name: self.schema(value, f"{at}/properties/{escape(name)}") for name, value in schema["properties"].items()
+            name: self.schema(value, f"{at}/properties/{escape(name)}")
+            for name, value in schema["properties"].items()
+            if value != NEVER
         }
         if properties:
             found["properties"] = properties
@@ -152,4 +154,3 @@ class Gemini:
 
 def _only_null(beside: Schema) -> Schema:
     return {key: value for key, value in beside.items() if key == "nullable"}
-

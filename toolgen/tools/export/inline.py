@@ -3,17 +3,16 @@
 prance resolves a small document made for one schema. Before it is handed over, the document is
 made safe for it: definitions have names of our own, recursion is written out as levels (so there
 is no cycle left), data (examples, enums, defaults) is taken out, and a property that is *named*
-`$ref` goes by another name until prance is done. prance shares structure, so the size of the
-result is counted before anything of that size exists.
+`$ref` goes by another name until prance is done. How large the result will be is counted first.
 
-What is cut: a type is written out at most EXPANSIONS times within itself; what stays larger than
+What is cut: a type is written out at most EXPANSIONS times on one path; what is larger than
 MAX_CHARACTERS or deeper than MAX_NESTING is cut after fewer references, the most that fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.pointers import escape, reference_to
 from toolgen.tools.export.prepare import Prepared
 from toolgen.tools.export.recursion import Levels
-from toolgen.tools.export.sizes import characters_of, height_of
+from toolgen.tools.export.sizes import Shape, State, shape_of, weigh
 
 EXPANSIONS = 2  # how often one path through a schema holds the same recursive type
 MAX_CHARACTERS = 200_000  # of JSON, for one tool's schema with everything written out
@@ -30,115 +29,116 @@ MAX_NESTING = 200  # JSON objects and lists inside each other
 MAX_REFERENCES = 64  # how many references deep the search for what fits begins
 
 _DOCUMENT = "file:///toolgen/inline.json"
+_ROOT: State = ("", 0, 0)
+_CUT = -1
 
 
-def inline(schema: dict[str, Any], notes: Notes, max_characters: int = MAX_CHARACTERS) -> dict[str, Any]:
-    """A copy of a self-contained schema in which every reference is written out, or cut and noted."""
-    root = {key: value for key, value in schema.items() if key != "$defs"}
-    definitions = schema.get("$defs", {})
-    levels = Levels(root, definitions)
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where references are cut: how often a type is written out, and how many references deep (None: any)."""
 
-    def fits(attempt: _Attempt) -> bool:
-        return attempt.characters <= max_characters and attempt.height <= MAX_NESTING
-
-    first = _attempt(root, definitions, levels, EXPANSIONS, None)
-    best = first if fits(first) else _attempt(root, definitions, levels, 1, None)
-    if not fits(best):
-        best = _deepest(lambda depth: _attempt(root, definitions, levels, 1, depth), fits)
-    _report(best, first, max_characters, notes)
-    return best.restored()
+    expansions: int = EXPANSIONS
+    depth: int | None = None
 
 
-@dataclass(slots=True)
-class _Attempt:
-    """One way to write a schema out: prance's result, sizes, and where it was cut."""
+class Inliner:
+    """Writes out references into one set of definitions; what it learns of them serves every schema."""
 
-    prepared: Prepared
-    result: Any
-    expansions: int
-    depth: int | None
-    cuts: dict[str, str] = field(default_factory=dict)
-    characters: int = 0
-    height: int = 0
+    def __init__(self, definitions: Mapping[str, Any], max_characters: int = MAX_CHARACTERS) -> None:
+        self._definitions = definitions
+        self._max_characters = max_characters
+        self._levels = Levels(definitions)
+        self._shapes: dict[State, Shape] = {}
 
-    def restored(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.prepared.restore(self.result)
+    def __call__(self, schema: dict[str, Any], notes: Notes) -> dict[str, Any]:
+        """A copy of the schema in which every reference is written out, or cut and noted."""
+        root = {key: value for key, value in schema.items() if key != "$defs"}
+        shape = shape_of(root)
+        plan, size = Plan(), self._weigh(shape, Plan())
+        if not self._fits(size):
+            plan = self._deepest(shape)
+            now = self._weigh(shape, plan)
+            how = "once" if plan.depth is None else f"once, and references {plan.depth} deep only"
+            notes.add(f"written out it has {_size(size)}: recursive types are expanded {how}")
+            if not self._fits(now):
+                notes.add(f"it still has {_size(now)}")
+        return self._written(root, plan, notes)
+
+    def _fits(self, size: Shape) -> bool:
+        return size.characters <= self._max_characters and size.height <= MAX_NESTING
+
+    def _deepest(self, root: Shape) -> Plan:
+        """The plan that follows the most references and still fits; none of them if none fits."""
+        if self._fits(self._weigh(root, Plan(1))):
+            return Plan(1)
+        low, high = 0, MAX_REFERENCES
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._fits(self._weigh(root, Plan(1, middle))):
+                low = middle
+            else:
+                high = middle - 1
+        return Plan(1, low)
+
+    def _weigh(self, root: Shape, plan: Plan) -> Shape:
+        def shape(state: State) -> Shape:
+            if state == _ROOT:
+                return root
+            key = (state[0], min(state[1], 0), 0)
+            if key not in self._shapes:
+                self._shapes[key] = shape_of(self._cut(state[0]) if key[1] == _CUT else self._definitions[state[0]])
+            return self._shapes[key]
+
+        return weigh(_ROOT, shape, partial(self._step, plan))
+
+    def _step(self, plan: Plan, here: State, name: str) -> State:
+        """Where a reference leads; the level is _CUT where it is not followed."""
+        if name not in self._definitions:
+            return name, _CUT, 0
+        level = self._levels.next(None if here == _ROOT else here[0], name, here[1])
+        references = 0 if plan.depth is None else here[2] + 1
+        followed = level < plan.expansions and (plan.depth is None or references <= plan.depth)
+        return (name, level, references) if followed else (name, _CUT, 0)
+
+    def _cut(self, name: str) -> dict[str, Any]:
+        """What stands for a type that is not written out: its kind and its name."""
+        if name not in self._definitions:
+            return {}
+        definition = self._definitions[name]
+        kind = definition.get("type") if isinstance(definition, dict) else None
+        return {"type": kind if isinstance(kind, str) else "object", "description": f"{name}, not expanded further"}
+
+    def _written(self, root: dict[str, Any], plan: Plan, notes: Notes) -> dict[str, Any]:
+        prepared = Prepared()
+        made: dict[str, Any] = {}
+        keys: dict[State, str] = {}
+        waiting: list[State] = []
+
+        def follow(here: State, name: str, at: str) -> dict[str, Any]:
+            state = self._step(plan, here, name)
+            if state[1] == _CUT:
+                known = name in self._definitions
+                notes.add(f"{name!r} is " + ("not expanded further" if known else "not defined and left open"), at)
+                return self._cut(name)
+            if state not in keys:
+                keys[state] = f"d{len(keys)}"
+                waiting.append(state)
+            return {"$ref": reference_to(keys[state])}
+
+        body = prepared.prepare(root, "", partial(follow, _ROOT))
+        while waiting:
+            state = waiting.pop()
+            where = f"/$defs/{escape(state[0])}"
+            made[keys[state]] = prepared.prepare(self._definitions[state[0]], where, partial(follow, state))
+        for pointer in prepared.too_deep:
+            notes.add("nested too deep, cut here", pointer)
+        found: dict[str, Any] = prepared.restore(_resolved({"schema": body, "$defs": made})["schema"] if made else body)
         return found
 
 
-def _deepest(attempt: Callable[[int], _Attempt], fits: Callable[[_Attempt], bool]) -> _Attempt:
-    """The attempt that follows the most references and still fits; without any if none fits."""
-    low, high = 0, MAX_REFERENCES
-    best = attempt(0)
-    while low < high:
-        middle = (low + high + 1) // 2
-        tried = attempt(middle)
-        if fits(tried):
-            low, best = middle, tried
-        else:
-            high = middle - 1
-    return best
-
-
-def _attempt(
-    root: dict[str, Any], definitions: dict[str, Any], levels: Levels, expansions: int, depth: int | None
-) -> _Attempt:
-    """Write the schema out with at most `expansions` of a type in itself and `depth` references."""
-    prepared = Prepared()
-    made: dict[str, Any] = {}
-    waiting: list[tuple[str, tuple[str, int, int]]] = []
-    keys: dict[tuple[str, int, int], str] = {}
-    cuts: dict[str, str] = {}
-
-    def follow(here: tuple[str, int, int], name: str, at: str) -> dict[str, Any]:
-        if name not in definitions:
-            cuts.setdefault(f"the reference to {name!r} points nowhere and is left open", at)
-            return {}
-        level = levels.next(here[0], name, here[1])
-        references = 0 if depth is None else here[2] + 1
-        if level >= expansions:
-            cuts.setdefault(f"{name!r} is written out {_times(expansions)} within itself and cut there", at)
-        elif depth is not None and references > depth:
-            cuts.setdefault(f"{name!r} is not expanded everywhere", at)
-        else:
-            state = (name, level, references)
-            if state not in keys:
-                keys[state] = f"d{len(keys)}"
-                waiting.append((keys[state], state))
-            return {"$ref": reference_to(keys[state])}
-        return _cut(name, definitions[name])
-
-    body = prepared.prepare(root, "", partial(follow, ("", 0, 0)))
-    while waiting:
-        key, state = waiting.pop()
-        made[key] = prepared.prepare(definitions[state[0]], f"/$defs/{escape(state[0])}", partial(follow, state))
-    result = _resolve({"schema": body, "$defs": made})["schema"] if made else body
-    return _Attempt(
-        prepared, result, expansions, depth, cuts, characters_of(result, prepared.lengths), height_of(result)
-    )
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
-def _cut(name: str, definition: Any) -> dict[str, Any]:
-    """What stands where a type is not written out again: its kind and its name."""
-    kind = definition.get("type") if isinstance(definition, dict) else None
-    return {"type": kind if isinstance(kind, str) else "object", "description": f"{name}, not expanded further"}
-
-
-def _report(best: _Attempt, first: _Attempt, max_characters: int, notes: Notes) -> None:
-    if best.depth is not None:
-        characters = f"{first.characters:,}" if first.characters < 10**12 else "over a trillion"
-        size = f"{characters} characters, {first.height} levels"
-        notes.add(f"written out it has {size}: references are followed {best.depth} deep only")
-        if best.characters > max_characters or best.height > MAX_NESTING:
-            notes.add(f"it still has {best.characters:,} characters and {best.height} levels")
-    for message, pointer in best.cuts.items():
-        notes.add(message, pointer)
-    for pointer in best.prepared.too_deep:
-        notes.add("nested too deep, cut here", pointer)
+def _size(shape: Shape) -> str:
+    characters = f"{shape.characters:,}" if shape.characters < 10**12 else "over a trillion"
+    return f"{characters} characters, {shape.height} levels"
 
 
 class _Gate(dict[Any, Any]):
@@ -151,7 +151,7 @@ class _Gate(dict[Any, Any]):
         raise LookupError(f"no document but the one at hand: {key!r}")
 
 
-def _resolve(document: dict[str, Any]) -> dict[str, Any]:
+def _resolved(document: dict[str, Any]) -> dict[str, Any]:
     try:
         from prance.util.resolver import RefResolver
     except ImportError:

@@ -17,6 +17,7 @@ from toolgen.tools.export.pointers import escape, target_of
 
 Schema = dict[str, Any]
 
+NEVER: Schema = {"not": {}}  # a property that cannot be there
 MAX_VARIANTS = 50  # variants that come of combining unions
 _ANNOTATIONS = ("title", "description", "default", "examples", "deprecated")
 _GREATER = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"})
@@ -61,6 +62,8 @@ class Merge:
 
     def __call__(self, left: Schema, right: Schema, at: str) -> Schema:
         """Both at once; the left one's annotations win."""
+        if NEVER in (left, right):
+            raise Impossible("nothing is allowed", at)
         if not _bare(left) or _bare(left) == _bare(right):
             return annotate({**right, **left}, {})
         if not _bare(right):
@@ -115,9 +118,19 @@ class Merge:
             found["enum"] = self._enum(left, right, at)
         if found["type"] == "object":
             self._object(left, right, found, at)
-        if "items" in left or "items" in right:
-            found["items"] = self(left.get("items", {}), right.get("items", {}), f"{at}/items")
+        elif found["type"] == "array":
+            self._array(left, right, found, at)
         return found
+
+    def _array(self, left: Schema, right: Schema, found: Schema, at: str) -> None:
+        if left.get("prefixItems") != right.get("prefixItems"):
+            raise Unmergeable("a tuple meets another array", at)
+        try:
+            if "items" in left or "items" in right:
+                found["items"] = self(left.get("items", {}), right.get("items", {}), f"{at}/items")
+        except Impossible:
+            length = len(found.get("prefixItems", ()))
+            found["maxItems"] = min(length, found.get("maxItems", length))
 
     def _keyword(self, key: str, left: Schema, right: Schema, at: str) -> Any:
         if key not in right or key not in left or left[key] == right[key] or key in _ANNOTATIONS:
@@ -130,8 +143,6 @@ class Merge:
             return left[key] or right[key]
         if key == "multipleOf" and isinstance(left[key], int) and isinstance(right[key], int):
             return math.lcm(left[key], right[key])
-        if key == "prefixItems":
-            raise Unmergeable("two lists of prefixItems meet", at)
         self._notes.add(f"two different {key} meet, only the first is kept", at)
         return left[key]
 
@@ -158,7 +169,8 @@ class Merge:
             except Impossible as fault:
                 if name in required:
                     raise
-                self._notes.add(f"a property can never be there and is left out: {fault.reason}", where)
+                self._notes.add(f"a property can never be there: {fault.reason}", where)
+                properties[name] = NEVER
         found["properties"], found["required"] = properties, required
         rests = [s["additionalProperties"] for s in (left, right) if "additionalProperties" in s]
         if rests:

@@ -6,7 +6,8 @@ A normal schema is one of
 - `{"$ref": ...}`: a definition, as it is;
 - `{"anyOf": [...]}`: at least one of these, all normal;
 - `{"type": T, ...}` with a single T: the keywords that concern that type. `properties`, `items` and
-  the schemas in `prefixItems` and `additionalProperties` are normal; `const` is an `enum` of one.
+  the schemas in `prefixItems` and `additionalProperties` are normal; `const` is an `enum` of one. A
+  property that cannot be there is NEVER.
 
 Any of them may carry annotations. `allOf` is merged, `oneOf` becomes `anyOf` (every value that was
 valid still is), and keywords neither target has (`not`, `if`) are dropped and noted. A schema that
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolgen.tools.export.merge import Impossible, Merge, Unmergeable, annotate
+from toolgen.tools.export.merge import NEVER, Impossible, Merge, Unmergeable, annotate
 from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.pointers import escape, target_of
 
@@ -57,7 +58,7 @@ class Normal:
 
     `definitions` is what references mean. A schema that cannot be merged raises Unmergeable, one
     that no value satisfies raises Impossible; with `lenient` the part that cannot be merged is left
-    out and noted instead, so that the result only allows more.
+    out and noted instead, and closed objects are open: the result only allows more.
     """
 
     def __init__(self, definitions: Mapping[str, Any], notes: Notes, *, lenient: bool = False) -> None:
@@ -114,7 +115,7 @@ class Normal:
     def _both(self, left: Schema, right: Schema, at: str) -> Schema:
         try:
             return self._merge(left, right, at)
-        except Unmergeable as fault:
+        except (Unmergeable, Impossible) as fault:
             if not self._lenient:
                 raise
             self._notes.add(f"part of it is left out: {fault.reason}", at)
@@ -174,7 +175,8 @@ class Normal:
             except Impossible:
                 if name in required:
                     raise
-                self._notes.add("a property that allows no value is left out", f"{at}/properties/{escape(name)}")
+                self._notes.add("a property can never be there", f"{at}/properties/{escape(name)}")
+                properties[name] = NEVER
         rest = self._rest(schema, at)
         for name in required:
             if name not in properties:
@@ -189,7 +191,7 @@ class Normal:
     def _rest(self, schema: Schema, at: str) -> Schema | bool | None:
         value = schema.get("additionalProperties", schema.get("unevaluatedProperties") or None)
         if not isinstance(value, dict):
-            return value if isinstance(value, bool) else None
+            return value if isinstance(value, bool) and (value or not self._lenient) else None
         try:
             return self(value, f"{at}/additionalProperties") or True
         except Impossible:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolgen.tools.export.limits import passed
-from toolgen.tools.export.merge import Impossible, Unmergeable
+from toolgen.tools.export.merge import NEVER, Impossible, Unmergeable
 from toolgen.tools.export.normal import ANNOTATIONS, Normal
 from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.pointers import escape, target_of
@@ -108,10 +108,11 @@ class Strict:
         rest = schema.get("additionalProperties")
         if rest not in (None, False) or "patternProperties" in schema:
             raise NotStrict("a map: an object that takes keys it does not name", at)
-        if rest is None and not schema["properties"]:
+        named = {name: value for name, value in schema["properties"].items() if value != NEVER}
+        if rest is None and not named:
             raise NotStrict("a free-form object", at)
         properties: Schema = {}
-        for name, value in schema["properties"].items():
+        for name, value in named.items():
             where = f"{at}/properties/{escape(name)}"
             properties[name] = self.tighten(value, where)
             if name not in schema["required"]:

@@ -76,7 +76,7 @@ class Prepared:
 
     def _restored(self, key: str, value: Any) -> Any:
         if key in MAP and isinstance(value, dict):
-            return {_unrename(name): self.restore(each) for name, each in value.items()}
+            return {original_name(name): self.restore(each) for name, each in value.items()}
         if key in LIST and isinstance(value, list):
             return [self.restore(each) for each in value]
         if key in ONE:
@@ -90,5 +90,6 @@ def _rename(name: str) -> str:
     return "_" + name if _NAMED_REF.fullmatch(name) else name
 
 
-def _unrename(name: str) -> str:
+def original_name(name: str) -> str:
+    """The name a property really has."""
     return name[1:] if name != "$ref" and _NAMED_REF.fullmatch(name) else name

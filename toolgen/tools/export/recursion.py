@@ -16,20 +16,19 @@ class Levels:
     path one definition stands at most once per level, and with a limit on levels the graph ends.
     """
 
-    def __init__(self, root: Any, definitions: Mapping[str, Any]) -> None:
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._edges = {name: sorted(references(schema) & definitions.keys()) for name, schema in definitions.items()}
-        self._edges[""] = sorted(references(root) & definitions.keys()) if "" not in definitions else []
         self._order: dict[str, int] = {}
         self._group: dict[str, int] = {}
         self._low: dict[str, int] = {}
         self._open: list[str] = []
-        for name in ("", *definitions):
+        for name in definitions:
             if name not in self._order:
                 self._visit(name)
 
-    def next(self, origin: str, target: str, level: int) -> int:
-        """The level of `target` when it is reached from `origin`, which stands at `level`."""
-        if self._group.get(origin) != self._group[target]:
+    def next(self, origin: str | None, target: str, level: int) -> int:
+        """The level of `target` when it is reached from `origin` (None: the root), which stands at `level`."""
+        if origin is None or self._group[origin] != self._group[target]:
             return 0
         return level + (self._order[target] <= self._order[origin])
 

@@ -1,47 +1,74 @@
-"""Sizes of JSON data that shares structure, counted without writing it out."""
+"""How large a schema becomes when its references are written out, counted without writing it out."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from toolgen.tools.export.pointers import reference_to, target_of
+from toolgen.tools.export.prepare import Prepared, original_name
 
-def characters_of(data: Any, lengths: Mapping[str, int]) -> int:
-    """Length of the data as compact JSON; a string found in `lengths` stands for text of that length."""
-
-    def scalar(value: Any) -> int:
-        if isinstance(value, str) and value in lengths:
-            return lengths[value]
-        return len(json.dumps(value, ensure_ascii=False))
-
-    def container(value: Any, inside: list[int]) -> int:
-        keys = sum(len(json.dumps(key, ensure_ascii=False)) + 1 for key in value) if isinstance(value, dict) else 0
-        return 2 + keys + sum(inside) + max(len(inside) - 1, 0)
-
-    return _fold(data, scalar, container)
+State = tuple[str, int, int]  # a definition's name, its level within itself, references from the root
 
 
-def height_of(data: Any) -> int:
-    """How many objects and lists stand inside each other."""
-    return _fold(data, lambda _: 0, lambda _, inside: 1 + max(inside, default=0))
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One schema without what it refers to: characters of JSON, objects and lists inside each other.
+
+    `references` has, for each reference in it, its target and how deep it stands.
+    """
+
+    characters: int
+    height: int
+    references: tuple[tuple[str, int], ...] = ()
 
 
-def _fold(data: Any, scalar: Callable[[Any], int], container: Callable[[Any, list[int]], int]) -> int:
-    """Compute a number bottom-up, each shared object once; takes time in proportion to what is stored."""
-    known: dict[int, int] = {}
-    stack = [data]
-    while stack:
-        here = stack[-1]
-        children = list(here.values()) if isinstance(here, dict) else here if isinstance(here, list) else ()
-        missing = [child for child in children if isinstance(child, dict | list) and id(child) not in known]
-        if missing and id(here) not in known:
-            stack.extend(missing)
+def shape_of(schema: Any) -> Shape:
+    """The shape of a schema as `Prepared` hands it over."""
+    prepared = Prepared()
+    found: list[tuple[str, int]] = []
+    height = 0
+
+    def characters(here: Any, depth: int) -> int:
+        nonlocal height
+        if not isinstance(here, dict | list):
+            return prepared.lengths[here] if here in prepared.lengths else len(_text(here))
+        target = target_of(here)
+        if target is not None:
+            found.append((target, depth))
+            return 0
+        height = max(height, depth + 1)
+        inside = here.values() if isinstance(here, dict) else here
+        keys = sum(len(_text(original_name(key))) + 1 for key in here) if isinstance(here, dict) else 0
+        return 2 + keys + sum(characters(each, depth + 1) for each in inside) + max(len(here) - 1, 0)
+
+    total = characters(prepared.prepare(schema, "", lambda name, at: {"$ref": reference_to(name)}), 0)
+    return Shape(total, height, tuple(found))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def weigh(start: State, shape: Callable[[State], Shape], step: Callable[[State, str], State]) -> Shape:
+    """The whole of what a state writes out; every state is counted once, however often it is used.
+
+    `step` gives the state a reference leads to from here; the graph of states has no cycle.
+    """
+    known: dict[State, Shape] = {}
+    waiting: list[State] = [start]
+    while waiting:
+        here = waiting[-1]
+        own = shape(here)
+        next_ones = [(step(here, name), depth) for name, depth in own.references]
+        missing = [state for state, _ in next_ones if state not in known]
+        if missing:
+            waiting.extend(missing)
             continue
-        stack.pop()
-        if id(here) not in known:
-            if not isinstance(here, dict | list):
-                return scalar(here)
-            inside = [known[id(c)] if isinstance(c, dict | list) else scalar(c) for c in children]
-            known[id(here)] = container(here, inside)
-    return known[id(data)]
+        waiting.pop()
+        parts = [(known[state], depth) for state, depth in next_ones]
+        characters = own.characters + sum(part.characters for part, _ in parts)
+        known[here] = Shape(characters, max([own.height, *(part.height + depth for part, depth in parts)]))
+    return known[start]

@@ -1,0 +1,237 @@
+"""toolgen.yaml: several APIs, each with what `toolgen generate` would be told on the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolgen.errors import ConfigError, Problem, SourceError, UsageError, did_you_mean
+
+CONFIG_NAME = "toolgen.yaml"
+
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}?")
+_ENV = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One API to generate. Paths are absolute or relative to the current folder.
+
+    `headers` hold `${env:NAME}` as it was written; `headers_of` resolves it.
+    """
+
+    spec: str
+    api: str | None = None
+    server: str | None = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    skip_deprecated: bool = False
+    name_prefix: str = ""
+    max_name: int | None = None
+    allow_roots: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    output: str | None = None
+    folder: Path = Path()
+
+    @property
+    def is_url(self) -> bool:
+        """Whether the document is read from a URL."""
+        return "://" in self.spec
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether the document is read from standard input."""
+        return self.spec == "-"
+
+
+def headers_of(job: Job) -> dict[str, str]:
+    """The request headers for the document. Raises UsageError naming a variable that is not set, never a value."""
+    missing = sorted(
+        {name for value in job.headers.values() for name in _ENV.findall(value) if name not in os.environ}
+    )
+    if missing:
+        raise UsageError(f"the environment variable {', '.join(missing)} is not set; a header for the document needs it")
+    return {
+        name: re.sub(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}", lambda m: os.environ[m[1]], value)
+        for name, value in job.headers.items()
+    }
+
+
+def header_problem(name: str, value: str) -> str | None:
+    """What is wrong with a header for the document; never tells its value."""
+    if not _HEADER_NAME.fullmatch(name):
+        return "this is no name of a header"
+    for match in _REFERENCE.finditer(value):
+        if not match[0].endswith("}") or not _ENV.fullmatch(match[1]):
+            return "the only reference there is here is ${env:NAME}"
+    return None
+
+
+def read_config(path: Path) -> list[Job]:
+    """The APIs of a toolgen.yaml. Raises ConfigError with every problem of the file."""
+    from toolgen.openapi.source import Limits, Loader
+
+    try:
+        read = Loader(limits=Limits(bytes=4 * 1024 * 1024)).load(path)
+    except SourceError as error:
+        raise ConfigError(error.message, error.problems) from None
+    checked = _Checked()
+    jobs = checked.jobs(read.tree, path.parent)
+    checked.same_output(jobs, path)
+    if checked.problems:
+        from toolgen.tools.lines import Lines
+
+        lines = Lines(read.content)
+        found = [Problem(p.message, p.where, lines.of(p.where), hint=p.hint) for p in checked.problems]
+        raise ConfigError(f"{path} has {len(found)} problem{'s' if len(found) > 1 else ''}", found)
+    return jobs
+
+
+class _Checked:
+    """Reads the file's values and collects what is wrong with them."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def add(self, place: tuple[str | int, ...], message: str, hint: str = "") -> None:
+        from toolgen.tools.places import written
+
+        self.problems.append(Problem(message, written(place), hint=hint))
+
+    def jobs(self, tree: Any, folder: Path) -> list[Job]:
+        top = self._mapping((), tree, {"apis": None})
+        if "apis" not in top:
+            self.add((), "`apis` is missing", "write apis: {petstore: {spec: petstore.yaml}}")
+            return []
+        if not isinstance(top["apis"], dict) or not top["apis"]:
+            self.add(("apis",), "expected a mapping of names to APIs", "write petstore: {spec: petstore.yaml}")
+            return []
+        return [job for name, value in top["apis"].items() if (job := self._job(name, value, folder))]
+
+    def _job(self, name: str, value: Any, folder: Path) -> Job | None:
+        from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
+
+        place = ("apis", name)
+        if not API_NAME.fullmatch(name) or name in RESERVED_SOURCES:
+            self.add(place, "no name for an API", "it takes [a-z][a-z0-9-]*, at most 32, and no source's name")
+        found = self._mapping(place, value, _KEYS)
+        before = len(self.problems)
+        read = {key: _KEYS[key](self, (*place, key), found[key]) for key in found}
+        if isinstance(value, dict) and "spec" not in value:
+            self.add(place, "`spec` is missing: the path or URL of the OpenAPI document")
+        if read.get("spec") == "-":
+            self.add((*place, "spec"), "standard input is for the command line")
+        if len(self.problems) > before or "spec" not in read:
+            return None
+        is_url = "://" in read["spec"]
+        if read.get("specHeaders") and not is_url:
+            self.add((*place, "specHeaders"), "only a document read from a URL is asked for with headers")
+        fields = {_FIELDS.get(key, key): item for key, item in read.items()}
+        fields["spec"] = read["spec"] if is_url else str(folder / read["spec"])
+        fields["output"] = str(folder / read["output"]) if "output" in read else None
+        fields["allow_roots"] = tuple(str(folder / root) for root in read.get("allowRoots", ()))
+        return Job(api=name, folder=folder, **fields)
+
+    def same_output(self, jobs: list[Job], path: Path) -> None:
+        """Two APIs that would be written to one file, or to the config or a document."""
+        taken = {os.path.realpath(path): "this file"}
+        taken |= {os.path.realpath(job.spec): f"the document of {job.api}" for job in jobs if not job.is_url}
+        for job in jobs:
+            target = os.path.realpath(job.output or job.folder / f"{job.api}.tools.yaml")
+            if target in taken:
+                place = ("apis", str(job.api), *(("output",) if job.output else ()))
+                self.add(place, f"would be written over {taken[target]}")
+            taken.setdefault(target, f"the toolset of {job.api}")
+
+    def _mapping(self, place: tuple[str | int, ...], value: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            self.add(place, f"expected a mapping, this is {_kind(value)}")
+            return {}
+        for key in value:
+            if key not in known:
+                near = did_you_mean(key, known)
+                self.add((*place, key), f"unknown key{near or '; known are ' + ', '.join(known)}")
+        return {key: item for key, item in value.items() if key in known}
+
+    def text(self, place: tuple[str | int, ...], value: Any) -> str:
+        if not isinstance(value, str) or not value:
+            self.add(place, f"expected text, this is {_kind(value)}")
+            return ""
+        if "${" in value:
+            self.add(place, "`${...}` is not replaced here; only the values of specHeaders may hold ${env:NAME}")
+        return value
+
+    def flag(self, place: tuple[str | int, ...], value: Any) -> bool:
+        if not isinstance(value, bool):
+            self.add(place, f"expected true or false, this is {_kind(value)}")
+        return value is True
+
+    def length(self, place: tuple[str | int, ...], value: Any) -> int:
+        if type(value) is not int or not 8 <= value <= 64:
+            self.add(place, "expected a number from 8 to 64")
+            return 64
+        return value
+
+    def texts(self, place: tuple[str | int, ...], value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list):
+            self.add(place, f"expected a list, this is {_kind(value)}")
+            return ()
+        return tuple(self.text((*place, index), item) for index, item in enumerate(value))
+
+    def filters(self, place: tuple[str | int, ...], value: Any) -> tuple[str, ...]:
+        from toolgen.tools.selection import Filter
+
+        found = self.texts(place, value)
+        for index, text in enumerate(found):
+            try:
+                _ = Filter.parse(text) if text else None
+            except UsageError as error:
+                self.add((*place, index), error.message)
+        return found
+
+    def headers(self, place: tuple[str | int, ...], value: Any) -> dict[str, str]:
+        if not isinstance(value, dict):
+            self.add(place, f"expected a mapping of names to texts, this is {_kind(value)}")
+            return {}
+        for name, text in value.items():
+            if not isinstance(text, str):
+                self.add((*place, name), f"expected text, this is {_kind(text)}")
+            elif problem := header_problem(name, text):
+                self.add((*place, name), problem)
+        return {name: text for name, text in value.items() if isinstance(text, str)}
+
+
+def _kind(value: Any) -> str:
+    """The kind of a value, never the value: it may be a secret in the wrong place."""
+    if value is None or value == "":
+        return "empty"
+    names = {bool: "true or false", str: "text", list: "a list", dict: "a mapping"}
+    return names.get(type(value), "a number")
+
+
+_KEYS: dict[str, Callable[[_Checked, tuple[str | int, ...], Any], Any]] = {
+    "spec": _Checked.text,
+    "output": _Checked.text,
+    "server": _Checked.text,
+    "include": _Checked.filters,
+    "exclude": _Checked.filters,
+    "skipDeprecated": _Checked.flag,
+    "namePrefix": _Checked.text,
+    "maxName": _Checked.length,
+    "allowRoots": _Checked.texts,
+    "allowHosts": _Checked.texts,
+    "specHeaders": _Checked.headers,
+}
+_FIELDS = {
+    "skipDeprecated": "skip_deprecated",
+    "namePrefix": "name_prefix",
+    "maxName": "max_name",
+    "allowHosts": "allow_hosts",
+    "specHeaders": "headers",
+}

@@ -1,0 +1,124 @@
+"""What is printed: text that cannot command a terminal, tables, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_KEPT = "\n\t\u200c\u200d"  # joiners: some scripts and emoji need them
+_NO_LIMIT = 100_000  # columns where no terminal cuts or wraps
+
+Cell = tuple[str, str]  # text and style
+
+
+class Format(StrEnum):
+    """Whom the output is for: `text` for people, `json` for programs."""
+
+    text = "text"
+    json = "json"
+
+
+def visible(text: str) -> str:
+    """The text with control, bidirectional and zero-width characters as escapes."""
+    return _escaped(text, lambda c: c.encode("unicode_escape").decode())
+
+
+def _escaped(text: str, escape: Callable[[str], str]) -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in _KEPT or unicodedata.category(c) not in _HIDDEN else escape(c) for c in text)
+
+
+def _json_escape(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def to_json(data: Any) -> str:
+    """Indented JSON in which hidden characters are escapes."""
+    return _escaped(json.dumps(data, indent=2, ensure_ascii=False), _json_escape)
+
+
+def print_json(data: Any, stream: TextIO) -> None:
+    """Print a JSON value."""
+    write(to_json(data) + "\n", stream)
+
+
+def write(text: str, stream: TextIO) -> None:
+    """Print text at once, so that a broken pipe shows here."""
+    stream.write(text)
+    stream.flush()
+
+
+def write_bytes(content: bytes) -> None:
+    """Bytes on stdout, as they are."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+def count(number: int, noun: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+class Page:
+    """Collects lines and tables, and prints them in one go: styled and wrapped where a terminal shows them."""
+
+    def __init__(self) -> None:
+        self._parts: list[RenderableType] = []
+
+    def line(self, text: str = "", *, style: str = "", indent: int = 0) -> None:
+        """A line of text; what does not fit is wrapped and stays indented."""
+        from rich.padding import Padding
+
+        self._parts.append(Padding.indent(_text(text, style), indent) if indent else _text(text, style))
+
+    def facts(self, pairs: Iterable[tuple[str, str, str]]) -> None:
+        """Lines of (label, value, style of the value), the values below each other."""
+        self.table((), [((label, "dim"), (value, style)) for label, value, style in pairs])
+
+    def table(self, header: Sequence[str], rows: Iterable[Sequence[Cell]], *, indent: int = 0) -> None:
+        """A table without lines; cells that do not fit are folded, never cut."""
+        from rich.padding import Padding
+        from rich.table import Table
+
+        listed = list(rows)
+        table = Table(box=None, show_header=bool(header), header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+        for index in range(len(listed[0]) if listed else len(header)):
+            table.add_column(header[index] if header else "", overflow="fold")
+        for row in listed:
+            table.add_row(*(_text(text, style) for text, style in row))
+        self._parts.append(Padding.indent(table, indent) if indent else table)
+
+    def print(self, stream: TextIO) -> None:
+        """Print what was collected."""
+        from rich.console import Console
+
+        console = Console(file=stream, width=_width(stream), markup=False, emoji=False, highlight=False)
+        with console.capture() as captured:
+            for part in self._parts:
+                console.print(part)
+        write(re.sub(r"[ ]+$", "", captured.get(), flags=re.MULTILINE), stream)
+
+
+def _text(text: str, style: str) -> Text:
+    from rich.text import Text
+
+    return Text(visible(text), style=style)
+
+
+def _width(stream: TextIO) -> int | None:
+    """None: what the terminal has. Where nobody looks and COLUMNS does not say, lines are as long as they are."""
+    return None if stream.isatty() or os.environ.get("COLUMNS", "").isdecimal() else _NO_LIMIT
