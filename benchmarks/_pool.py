@@ -31,7 +31,9 @@ class Measurement:
     unreadable: str = ""
     operations: int = 0
     loads_seconds: float = 0.0
+    loads_cpu: float = 0.0
     seconds: float = 0.0
+    cpu: float = 0.0
     base_memory: int = 0
     peak_memory: int = 0
     status: str = "failed"
@@ -147,7 +149,7 @@ def _overdue(child: _Child, settings: Settings) -> None:
     found.crash = True
     limit = _limit(child.stage, settings)
     found.failure = f"limit: more than {limit:.0f} s until {NEXT[child.stage]!r}"
-    found.seconds = limit if child.stage == "read" else 0.0
+    found.seconds = found.cpu = limit if child.stage == "read" else 0.0
 
 
 def _died(child: _Child) -> None:

@@ -50,9 +50,12 @@ def _totals(summary: Summary, console: Console) -> None:
     ]
     for form, times in t["time"].items():
         if times["documents"]:
-            text = f"{times['seconds']:.2f} s for {times['documents']:,} documents, json.loads {times['loads_seconds']:.2f} s"
-            ratios = f"ratio {number(times['ratio'])} (median of documents {number(times['median_ratio'])})"
-            rows.append((f"time, {form.upper()}", f"{text}: {ratios}"))
+            text = (
+                f"{times['seconds']:.2f} s, json.loads {times['loads_seconds']:.2f} s, {times['documents']:,} documents"
+            )
+            ratios = f"{number(times['ratio'])}; processor time {number(times['cpu_ratio'])}"
+            rows.append((f"time, {form.upper()}", text))
+            rows.append(("ratio", f"{ratios}; median of documents {number(times['median_ratio'])}"))
     rows.append(("peak memory", f"{t['peak_memory'] / 1e6:,.0f} MB"))
     _table("run", ["", ""], rows, console)
 

@@ -52,11 +52,11 @@ class Job:
 
 def headers_of(job: Job) -> dict[str, str]:
     """The request headers for the document. Raises UsageError naming a variable that is not set, never a value."""
-    missing = sorted(
-        {name for value in job.headers.values() for name in _ENV.findall(value) if name not in os.environ}
-    )
+    missing = sorted({name for value in job.headers.values() for name in _ENV.findall(value) if name not in os.environ})
     if missing:
-        raise UsageError(f"the environment variable {', '.join(missing)} is not set; a header for the document needs it")
+        raise UsageError(
+            f"the environment variable {', '.join(missing)} is not set; a header for the document needs it"
+        )
     return {
         name: re.sub(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}", lambda m: os.environ[m[1]], value)
         for name, value in job.headers.items()
@@ -125,8 +125,9 @@ class _Checked:
         read = {key: _KEYS[key](self, (*place, key), found[key]) for key in found}
         if isinstance(value, dict) and "spec" not in value:
             self.add(place, "`spec` is missing: the path or URL of the OpenAPI document")
-        if read.get("spec") == "-":
-            self.add((*place, "spec"), "standard input is for the command line")
+        for key in ("spec", "output"):
+            if read.get(key) == "-":
+                self.add((*place, key), "standard input and output are for the command line")
         if len(self.problems) > before or "spec" not in read:
             return None
         is_url = "://" in read["spec"]

@@ -76,8 +76,13 @@ def count(number: int, noun: str) -> str:
 class Page:
     """Collects lines and tables, and prints them in one go: styled and wrapped where a terminal shows them."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+
+        self._stream = stream
+        self._console = Console(file=stream, width=_width(stream), markup=False, emoji=False, highlight=False)
         self._parts: list[RenderableType] = []
+        self._verbatim: set[int] = set()
 
     def line(self, text: str = "", *, style: str = "", indent: int = 0) -> None:
         """A line of text; what does not fit is wrapped and stays indented."""
@@ -85,32 +90,44 @@ class Page:
 
         self._parts.append(Padding.indent(_text(text, style), indent) if indent else _text(text, style))
 
-    def facts(self, pairs: Iterable[tuple[str, str, str]]) -> None:
+    def verbatim(self, text: str) -> None:
+        """Text whose lines are not wrapped, so that it can be copied."""
+        self._parts.append(_text(text, ""))
+        self._verbatim.add(len(self._parts) - 1)
+
+    def facts(self, pairs: Iterable[tuple[str, str, str]], *, indent: int = 0) -> None:
         """Lines of (label, value, style of the value), the values below each other."""
-        self.table((), [((label, "dim"), (value, style)) for label, value, style in pairs])
+        self._table((), [((label, "dim"), (value, style)) for label, value, style in pairs], indent)
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Cell]], *, indent: int = 0) -> None:
-        """A table without lines; cells that do not fit are folded, never cut."""
+        """A table without lines. Where it does not fit, what follows a row's first cell stands below it."""
+        listed = list(rows)
+        columns = zip(header, *([text for text, _ in row] for row in listed), strict=True)
+        if sum(max(map(len, column)) + 2 for column in columns) - 2 + indent <= self._console.width:
+            self._table(header, listed, indent)
+            return
+        for (first, style), *others in listed:
+            self.line(first, style=style, indent=indent)
+            if below := "  ".join(text for text, _ in others if text):
+                self.line(below, style="dim", indent=indent + 4)
+
+    def _table(self, header: Sequence[str], rows: Sequence[Sequence[Cell]], indent: int) -> None:
         from rich.padding import Padding
         from rich.table import Table
 
-        listed = list(rows)
         table = Table(box=None, show_header=bool(header), header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
-        for index in range(len(listed[0]) if listed else len(header)):
+        for index in range(len(rows[0]) if rows else len(header)):
             table.add_column(header[index] if header else "", overflow="fold")
-        for row in listed:
+        for row in rows:
             table.add_row(*(_text(text, style) for text, style in row))
         self._parts.append(Padding.indent(table, indent) if indent else table)
 
-    def print(self, stream: TextIO) -> None:
+    def print(self) -> None:
         """Print what was collected."""
-        from rich.console import Console
-
-        console = Console(file=stream, width=_width(stream), markup=False, emoji=False, highlight=False)
-        with console.capture() as captured:
-            for part in self._parts:
-                console.print(part)
-        write(re.sub(r"[ ]+$", "", captured.get(), flags=re.MULTILINE), stream)
+        with self._console.capture() as captured:
+            for index, part in enumerate(self._parts):
+                self._console.print(part, soft_wrap=index in self._verbatim)
+        write(re.sub(r"[ ]+$", "", captured.get(), flags=re.MULTILINE), self._stream)
 
 
 def _text(text: str, style: str) -> Text:

@@ -64,7 +64,7 @@ def _normalised(path: str, *, keep_query: bool) -> str:
         if index % 2:  # an expression
             pieces.append(piece)
             continue
-        text, fragment, _ = piece.partition("#")
+        text, hash_mark, _ = piece.partition("#")
         if not in_query:
             text, in_query, query = text.partition("?")[0], "?" in text, text.partition("?")[2]
             pieces.append(_ESCAPE.sub(_escape, text))
@@ -72,7 +72,7 @@ def _normalised(path: str, *, keep_query: bool) -> str:
                 pieces.append("?" + _ESCAPE.sub(_escape_query, query))
         elif keep_query:
             pieces.append(_ESCAPE.sub(_escape_query, text))
-        if fragment or (in_query and not keep_query):
+        if hash_mark or (in_query and not keep_query):
             break
     whole = "".join(pieces)
     if whole[-1:] == "?":

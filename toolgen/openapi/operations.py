@@ -12,7 +12,7 @@ from typing import Any
 
 from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Unusable
-from toolgen.openapi.endpoint import placeholders
+from toolgen.openapi.endpoint import placeholders, request_target
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Response, Server
 from toolgen.openapi.parameters import KnownParameters, OperationParts
 from toolgen.openapi.references import Dangling, Place, References
@@ -200,7 +200,7 @@ class Reader:
         self, path: str, parameters: list[Parameter], parts: OperationParts, place: Place, pointer: str
     ) -> list[Parameter]:
         """The parameters a model may fill, and one for each path expression nobody declared."""
-        names = list(dict.fromkeys(placeholders(path)))
+        names = list(dict.fromkeys(placeholders(path if "#" not in path else _without_fragment(path))))
         kept, declared = [], set()
         for parameter in parameters:
             name = parameter.name.lower() if parameter.location == "header" else parameter.name
@@ -274,6 +274,13 @@ class Reader:
                 shown = one_line(name, 60)
                 parts.say("degraded", f"the security scheme {shown!r} is not declared; no credential fits it", pointer)
         return security
+
+
+def _without_fragment(path: str) -> str:
+    try:
+        return request_target(path)
+    except ValueError:
+        return path  # no request can be sent there anyway
 
 
 def _text(node: dict[str, Any], key: str) -> str:

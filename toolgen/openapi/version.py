@@ -17,10 +17,10 @@ def declared_dialect(tree: Any) -> Dialect | None:
         return None
     if re.fullmatch(r"2(\.0)*", str(tree.get("swagger", ""))):
         return "2.0"
-    version = re.match(r"3\.?(\d*)", str(tree.get("openapi", "")))
+    version = re.match(r"3(?:\.([012])(?!\d)|\.?$)", str(tree.get("openapi", "")).strip())
     if version is None:
         return None
-    return "3.0" if version[1] in ("", "0") else "3.1"
+    return "3.0" if version[1] in (None, "0") else "3.1"
 
 
 def dialect_of(tree: Any, where: str) -> Dialect:

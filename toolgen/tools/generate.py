@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from toolgen.errors import Problem, SelectionError, UsageError
 from toolgen.openapi.diagnostics import Diagnostic
@@ -69,7 +69,7 @@ def generate(
         run = _Run(reader, selection, skip_deprecated, progress or (lambda done, total: None))
         run.read()
         run.build(server, name_prefix, name_limit)
-        name = api or api_name(reader.title, _stem(source))
+        name = api or api_name(reader.title, _stem(document.uri))
         return run.toolset(name, server, document, loader)
 
 
@@ -79,17 +79,20 @@ def _check_arguments(api: str | None, server: str | None, name_prefix: str, name
     if not re.fullmatch(r"[A-Za-z0-9_-]*", name_prefix) or not len(name_prefix) + 8 <= name_limit <= NAME_LIMIT:
         raise UsageError(f"name_limit is from the prefix's length + 8 to {NAME_LIMIT}; the prefix takes [A-Za-z0-9_-]")
     if server is not None:
-        parts = urlsplit(server)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
-            raise UsageError("server is an absolute http(s) URL without a fragment")
+        try:
+            parts = urlsplit(server)
+            whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            whole = False
+        if not whole or parts.query or parts.fragment or re.search(r"[\s\x00-\x20\x7f{}\\]", server):
+            raise UsageError("server is an absolute http(s) URL without variables, query and fragment")
         if "@" in parts.netloc:
             raise UsageError("server holds a user name or password; credentials are bound to security schemes instead")
 
 
-def _stem(source: Any) -> str:
-    if isinstance(source, bytes | Mapping) or (isinstance(source, str) and "\n" in source):
-        return ""
-    return os.path.basename(os.fsdecode(source)).partition("?")[0].partition(".")[0]
+def _stem(uri: str | None) -> str:
+    """The name of the document's file without what follows its first dot; empty for a text or a mapping."""
+    return unquote(urlsplit(uri or "").path).rpartition("/")[2].partition(".")[0]
 
 
 class _Run:
@@ -143,7 +146,7 @@ class _Run:
 
     def build(self, server: str | None, name_prefix: str, name_limit: int) -> None:
         """Make the tools as raw data, the request's side first."""
-        named = [(operation.method, path, operation.operation_id) for operation, path in self.taken]
+        named = [(one.method, path, one.operation_id, one.pointer) for one, path in self.taken]
         names = tool_names(named, prefix=name_prefix, limit=name_limit)
         self.builder = Builder(self.reader.references, Siblings(self._all_paths()))
         self.tools: list[dict[str, Any]] = []

@@ -25,34 +25,40 @@ def slug(text: str) -> str:
 
 def name_from_path(method: str, path: str) -> str:
     """The name of an operation without an id: `get_users_id_posts` for GET /users/{id}/posts."""
-    return slug(f"{method}_{path.replace('{', '').replace('}', '')}").lower()
+    return slug(f"{method} {path.replace('{', '').replace('}', '')}").lower()
 
 
 def tool_names(
-    operations: Sequence[tuple[str, str, str | None]], *, prefix: str = "", limit: int = NAME_LIMIT
+    operations: Sequence[tuple[str, str, str | None, str]], *, prefix: str = "", limit: int = NAME_LIMIT
 ) -> list[str]:
-    """One name per (method, path, operationId), unique, at most `limit` characters with the prefix.
+    """One name per (method, path, operationId, pointer), unique, at most `limit` characters with the prefix.
 
     A valid operationId is the name. Operations that would share a name all get a suffix made from
-    method and path, so that adding one never hands its name to another; only an operationId that is
-    the name letter by letter keeps it against ids that merely resemble it.
+    what only they have, so that adding one never hands its name to another; only an operationId
+    that is the name letter by letter keeps it against ids that merely resemble it. The pointer
+    tells operations apart that have the same endpoint.
     """
     room = limit - len(prefix)
     if room < _HASH + 2:
         raise ValueError(f"the prefix {prefix!r} leaves no room for names of at most {limit} characters")
-    wanted = [_wanted(method, path, identifier, room) for method, path, identifier in operations]
+    wanted = [_wanted(method, path, identifier, room) for method, path, identifier, _ in operations]
     claims = Counter(wanted)
-    exact = Counter(i for (_, _, i), name in zip(operations, wanted, strict=True) if i == name)
-    keeps = {name for name, count in claims.items() if count == 1 or exact[name] == 1}
+    exact = Counter(one[2] for one, name in zip(operations, wanted, strict=True) if one[2] == name)
+    endpoints = Counter(one[:2] for one in operations)
     names: list[str] = []
-    for (method, path, identifier), name in zip(operations, wanted, strict=True):
-        keeps_name = name in keeps and (claims[name] == 1 or identifier == name)
-        names.append(name if keeps_name else _suffixed(name, f"{method} {path}", room))
-    return [prefix + name for name in _told_apart(operations, names, room)]
+    for one, name in zip(operations, wanted, strict=True):
+        keeps = claims[name] == 1 or (exact[name] == 1 and one[2] == name)
+        names.append(name if keeps else _suffixed(name, _seed(one, endpoints[one[:2]]), room))
+    return [prefix + name for name in _told_apart(operations, wanted, names, room)]
+
+
+def _seed(operation: tuple[str, str, str | None, str], sharing: int) -> str:
+    method, path, _, pointer = operation
+    return f"{method} {path}" if sharing == 1 else pointer
 
 
 def _wanted(method: str, path: str, identifier: str | None, room: int) -> str:
-    name = (slug(identifier) if identifier else "") or name_from_path(method, path) or method
+    name = (slug(identifier) if identifier else "") or name_from_path(method, path) or "operation"
     if identifier and NAME.fullmatch(identifier) and len(identifier) <= room:
         return identifier
     return name if len(name) <= room else _suffixed(name, identifier or f"{method} {path}", room)
@@ -63,17 +69,17 @@ def _suffixed(name: str, seed: str, room: int, size: int = _HASH) -> str:
     return f"{name[: room - size - 1].rstrip('_-')}_{digest}"
 
 
-def _told_apart(operations: Sequence[tuple[str, str, str | None]], names: list[str], room: int) -> list[str]:
-    """Names that still collide (a hash that equals an id, or paths that differ in nothing) get longer hashes."""
+def _told_apart(
+    operations: Sequence[tuple[str, str, str | None, str]], wanted: list[str], names: list[str], room: int
+) -> list[str]:
+    """Made names that are those of others (a hash that equals an id or another hash) get longer hashes."""
     size = _HASH
     while len(set(names)) < len(names):
         size += 2
         counts = Counter(names)
         names = [
-            _suffixed(name, f"{method} {path} {index if size > 12 else ''}", room, min(size, room - 1))
-            if counts[name] > 1
-            else name
-            for index, ((method, path, _), name) in enumerate(zip(operations, names, strict=True))
+            _suffixed(base, f"{one[3]} {size}", room, min(size, room - 1)) if counts[name] > 1 and name != one[2] else name
+            for one, base, name in zip(operations, wanted, names, strict=True)
         ]
     return names
 

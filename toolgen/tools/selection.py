@@ -57,6 +57,9 @@ class Selection:
         for given in (include, exclude):
             if isinstance(given, str):
                 raise UsageError(f"include and exclude are lists of filters, this is the text {given!r}")
+            for text in given or ():
+                if not isinstance(text, str):
+                    raise UsageError(f"a filter is text, this is {text!r}: {_HINT}")
         self.include = None if include is None else [Filter.parse(text) for text in include]
         self.exclude = [Filter.parse(text) for text in exclude or ()]
         self._used: set[int] = set()
