@@ -73,6 +73,14 @@ def header_problem(name: str, value: str) -> str | None:
     return None
 
 
+def prefix_problem(prefix: str, longest: int | None) -> str | None:
+    """What is wrong with a prefix of tool names, given the longest name allowed."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]*", prefix):
+        return "it takes letters, digits, _ and -"
+    longest = longest or 64
+    return None if len(prefix) + 8 <= longest else f"it leaves fewer than 8 of {longest} characters for the name"
+
+
 def read_config(path: Path) -> list[Job]:
     """The APIs of a toolgen.yaml. Raises ConfigError with every problem of the file."""
     from toolgen.openapi.source import Limits, Loader
@@ -128,6 +136,8 @@ class _Checked:
         for key in ("spec", "output"):
             if read.get(key) == "-":
                 self.add((*place, key), "standard input and output are for the command line")
+        if problem := prefix_problem(read.get("namePrefix", ""), read.get("maxName")):
+            self.add((*place, "namePrefix"), problem)
         if len(self.problems) > before or "spec" not in read:
             return None
         is_url = "://" in read["spec"]

@@ -39,7 +39,7 @@ def goes_elsewhere(tool: Tool, toolset: Toolset) -> bool:
 def _origin(server: str | Server | None) -> tuple[str, str, int | None]:
     url = url_of(server)
     for name, variable in server.variables.items() if isinstance(server, Server) else ():
-        url = url.replace(f"{{{name}}}", variable.default)
+        url = url.replace(f"{{{name}}}", variable.default or "")
     try:
         parts = urlsplit(url)
         return parts.scheme.lower(), parts.hostname or "", parts.port or _PORTS.get(parts.scheme.lower())

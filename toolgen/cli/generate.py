@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolgen.cli.config import CONFIG_NAME, Job, header_problem, read_config
+from toolgen.cli.config import CONFIG_NAME, Job, header_problem, prefix_problem, read_config
 from toolgen.cli.output import Format
 from toolgen.errors import UsageError, did_you_mean
 
@@ -144,6 +144,8 @@ def _job(spec: str, single: dict[str, Any], api: str | None, config: str | None)
     """The job the command line describes."""
     if config is not None:
         raise UsageError("--config is for generating without SPEC")
+    if problem := prefix_problem(single["name_prefix"] or "", single["max_name"]):
+        raise UsageError(f"--name-prefix {single['name_prefix']!r}: {problem}")
     job = Job(
         spec=spec,
         api=api,

@@ -75,7 +75,7 @@ def _request(page: Page, tool: Tool, toolset: Toolset) -> None:
         page.line()
     facts = [*_variables(tool.request.server or toolset.server), ("security", _security(tool, toolset), "")]
     if tool.request.body is not None:
-        facts.insert(0, ("body", _media(tool.request.body), ""))
+        facts.insert(0, ("media type", _media(tool.request.body), ""))
     if goes_elsewhere(tool, toolset):
         facts.append(("server", f"not that of the toolset, {url_of(toolset.server) or 'which has none'}", "red"))
     shown = tool.request.siblings[:_MOST_SIBLINGS]
@@ -117,7 +117,8 @@ def _variables(server: str | Server | None) -> list[tuple[str, str, str]]:
     found = []
     for name, variable in server.variables.items():
         choice = f" (one of {', '.join(variable.enum)})" if variable.enum else ""
-        found.append(("variable", f"{{{name}}} is {variable.default}{choice}", ""))
+        value = "must be given" if variable.default is None else f"is {variable.default}"
+        found.append(("variable", f"{{{name}}} {value}{choice}", ""))
     return found
 
 

@@ -86,9 +86,7 @@ class Page:
 
     def line(self, text: str = "", *, style: str = "", indent: int = 0) -> None:
         """A line of text; what does not fit is wrapped and stays indented."""
-        from rich.padding import Padding
-
-        self._parts.append(Padding.indent(_text(text, style), indent) if indent else _text(text, style))
+        self._parts.append(_indented(_text(text, style), indent))
 
     def verbatim(self, text: str) -> None:
         """Text whose lines are not wrapped, so that it can be copied."""
@@ -100,19 +98,22 @@ class Page:
         self._table((), [((label, "dim"), (value, style)) for label, value, style in pairs], indent)
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Cell]], *, indent: int = 0) -> None:
-        """A table without lines. Where it does not fit, what follows a row's first cell stands below it."""
+        """A table without lines. Where it does not fit, each row takes two lines, the middle cells below."""
         listed = list(rows)
         columns = zip(header, *([text for text, _ in row] for row in listed), strict=True)
         if sum(max(map(len, column)) + 2 for column in columns) - 2 + indent <= self._console.width:
             self._table(header, listed, indent)
             return
-        for (first, style), *others in listed:
-            self.line(first, style=style, indent=indent)
-            if below := "  ".join(text for text, _ in others if text):
+        for first, *middle, last in listed:
+            self._parts.append(_indented(_text(first[0], first[1]).append("  ").append_text(_text(*last)), indent))
+            shown = [
+                f"{name} {text}" if text.isdigit() else text
+                for name, (text, _) in zip(header[1:-1], middle, strict=True)
+            ]
+            if below := "  ".join(filter(None, shown)):
                 self.line(below, style="dim", indent=indent + 4)
 
     def _table(self, header: Sequence[str], rows: Sequence[Sequence[Cell]], indent: int) -> None:
-        from rich.padding import Padding
         from rich.table import Table
 
         table = Table(box=None, show_header=bool(header), header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
@@ -120,7 +121,7 @@ class Page:
             table.add_column(header[index] if header else "", overflow="fold")
         for row in rows:
             table.add_row(*(_text(text, style) for text, style in row))
-        self._parts.append(Padding.indent(table, indent) if indent else table)
+        self._parts.append(_indented(table, indent))
 
     def print(self) -> None:
         """Print what was collected."""
@@ -128,6 +129,12 @@ class Page:
             for index, part in enumerate(self._parts):
                 self._console.print(part, soft_wrap=index in self._verbatim)
         write(re.sub(r"[ ]+$", "", captured.get(), flags=re.MULTILINE), self._stream)
+
+
+def _indented(part: RenderableType, by: int) -> RenderableType:
+    from rich.padding import Padding
+
+    return Padding.indent(part, by) if by else part
 
 
 def _text(text: str, style: str) -> Text:

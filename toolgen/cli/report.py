@@ -83,21 +83,26 @@ def _faults(page: Page, report: Report) -> None:
         if not found:
             continue
         page.line(f"{status}: {count(len(found), 'operation')} ({meaning})", style=_STYLES[status])
-        for operation in found[:_OPERATIONS]:
-            _operation(page, operation)
+        _operations(page, found[:_OPERATIONS])
         if (more := len(found) - _OPERATIONS) > 0:
             page.line(f"and {more:,} more: --format json shows all", style="dim", indent=2)
         page.line()
 
 
-def _operation(page: Page, operation: OperationReport) -> None:
-    name = f"{operation.method.upper()} {operation.path}"
-    page.line(f"{name}  ({operation.tool})" if operation.tool else name, indent=2)
-    reasons = [d for d in operation.diagnostics if d.level != "note"]
-    for reason in reasons[:_REASONS]:
-        page.line(f"{reason.message}, at {reason.pointer or '/'}", style="dim", indent=4)
-    if (more := len(reasons) - _REASONS) > 0:
-        page.line(f"and {more:,} more", style="dim", indent=4)
+def _operations(page: Page, operations: Sequence[OperationReport]) -> None:
+    """Each operation and its reasons; those with the same reasons stand together."""
+    groups: dict[tuple[Diagnostic, ...], list[OperationReport]] = {}
+    for operation in operations:
+        reasons = tuple(d for d in operation.diagnostics if d.level != "note")
+        groups.setdefault(reasons, []).append(operation)
+    for reasons, alike in groups.items():
+        for operation in alike:
+            name = f"{operation.method.upper()} {operation.path}"
+            page.line(f"{name}  {operation.tool or ''}".rstrip(), indent=2)
+        for reason in reasons[:_REASONS]:
+            page.line(f"{reason.message}, at {reason.pointer or '/'}", style="dim", indent=4)
+        if (more := len(reasons) - _REASONS) > 0:
+            page.line(f"and {more:,} more: --format json shows all", style="dim", indent=4)
 
 
 def _notes(page: Page, output: Output) -> None:
@@ -128,12 +133,10 @@ def _summary(page: Page, output: Output, changes: list[Problem] | None, written:
     counts = ", ".join(f"{number:,} {status}" for status, number in report.counts().items())
     facts = [("operations", f"{counts}, {report.filtered:,} filtered out", "")]
     if changes is None:
-        facts += [("server", url, "") for url in report.servers] or [("server", "none: give one with --server URL", "")]
-        away = sum(goes_elsewhere(tool, toolset) for tool in toolset.tools)
-        if away:
-            facts.append(
-                ("", f"{count(away, 'tool')} not to the origin of {url_of(toolset.server) or 'a server'}", "red")
-            )
+        facts += server_facts(report.servers) or [("server", "none: give one with --server URL", "")]
+        if away := sum(goes_elsewhere(tool, toolset) for tool in toolset.tools):
+            origin = url_of(toolset.server) or "the toolset's, which has none"
+            facts.append(("elsewhere", f"{count(away, 'tool')} with another origin than {origin}", "red"))
         notes = sum(d.level == "note" for operation in report.operations for d in operation.diagnostics)
         if notes:
             facts.append(("notes", f"{count(notes, 'note')} on single operations: --format json shows them", ""))

@@ -120,8 +120,10 @@ def changes(output: Output) -> list[Problem]:
     if not path.exists():
         return [Problem("the file is not there")]
     if output.export is not None:
-        return _changed_export(output, path)
-    return _changed_toolset(output.toolset, path) if would_change(path, output.toolset) else []
+        found = _changed_export(output, path)
+    else:
+        found = _changed_toolset(output.toolset, path) if would_change(path, output.toolset) else []
+    return [Problem("added", p.where) if p.message.startswith("added: {") else p for p in found]
 
 
 def _changed_export(output: Output, path: Path) -> list[Problem]:

@@ -13,15 +13,16 @@ from toolgen.openapi.text import clean, one_line
 _SHOWN = 20
 
 
-def describe(out: dict[str, Any], found: Any, source: dict[str, Any]) -> None:
+def describe(out: dict[str, Any], found: Any, source: dict[str, Any]) -> list[dict[str, Any]]:
     """Add a sentence that names the deciding property and its values to a converted schema.
 
     Where a mapping names every member of `oneOf` or `anyOf` exactly once, each member also says
-    its value as a `const`; a mapping that is incomplete or ambiguous proves nothing.
+    its value as a `const`; a mapping that is incomplete or ambiguous proves nothing. Returns the
+    members that got one, for `settle`.
     """
     name = found.get("propertyName") if isinstance(found, dict) else None
     if not isinstance(name, str) or not name:
-        return
+        return []
     mapping = found.get("mapping")
     mapping = {k: v for k, v in mapping.items() if isinstance(v, str)} if isinstance(mapping, dict) else {}
     sentence = f"`{one_line(name, 60)}` decides which shape it is"
@@ -30,35 +31,36 @@ def describe(out: dict[str, Any], found: Any, source: dict[str, Any]) -> None:
         sentence += ": " + ", ".join(shown) + (f", and {len(mapping) - _SHOWN} more" if len(mapping) > _SHOWN else "")
     before = out.get("description")
     out["description"] = f"{clean(before, 800)}\n{sentence}." if before else f"{sentence}."
+    marked: list[dict[str, Any]] = []
     for key in ("oneOf", "anyOf"):
         if key in out:
-            _constants(out[key], source.get(key) if isinstance(source.get(key), list) else None, name, mapping)
+            marked += _constants(out[key], source.get(key) if isinstance(source.get(key), list) else None, name, mapping)
+    return marked
 
 
-def _constants(members: list[Any], sources: Any, name: str, mapping: dict[str, str]) -> None:
+def _constants(members: list[Any], sources: Any, name: str, mapping: dict[str, str]) -> list[dict[str, Any]]:
     """Write `{name: {const: value}}` beside each member's `$ref`."""
     refs: list[Any] = [s.get("$ref") if isinstance(s, dict) else None for s in sources or ()]
     values: dict[str, str] = {}
     for value, target in mapping.items():
         ref = target if "#" in target or "/" in target or "." in target else f"#/components/schemas/{target}"
         if ref in values:
-            return  # two values for one shape
+            return []  # two values for one shape
         values[ref] = value
     if len(refs) != len(members) or None in refs or len(set(refs)) != len(refs) or set(refs) != set(values):
-        return
+        return []
+    marked = []
     for member, ref in zip(members, refs, strict=True):
         if isinstance(ref, str) and set(member) == {"$ref"}:
             member["properties"] = {name: {"const": values[ref]}}
+            marked.append(member)
+    return marked
 
 
-def settle(schema: dict[str, Any], definitions: Mapping[str, Any]) -> None:
-    """Drop the constants a member's own schema already says, or contradicts: then the schema is right."""
-    for member in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
-        if not isinstance(member, dict) or set(member) != {"$ref", "properties"}:
-            continue
-        (name, constant), *others = member["properties"].items()
-        if not others and set(constant) == {"const"} and _decided(name, member["$ref"], definitions):
-            del member["properties"]
+def settle(member: dict[str, Any], definitions: Mapping[str, Any]) -> None:
+    """Drop the constant that `describe` gave a member if its own schema says it, or contradicts it: then that is right."""
+    if _decided(next(iter(member["properties"])), member["$ref"], definitions):
+        del member["properties"]
 
 
 def _decided(name: str, ref: str, definitions: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 _URL = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^{}\s\\%<>\"|^`\[\]:@]+)(?::[0-9]{0,5})?")
 _EXPRESSION = re.compile(r"(\{[^{}]+\})")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
 _PLAIN = re.compile(r"(?:/[A-Za-z0-9\-_~!$&'()*+,;=:@]+(?:\.[A-Za-z0-9\-_~]+)*|/\{[A-Za-z0-9_-]+\})+")
@@ -88,7 +89,7 @@ def _without_authority(path: str) -> str:
     match = _URL.match(path)
     if match is None:
         return path
-    if not match[1] or re.search(r"[{}\s\\%<>\"|^`]", match[1]):
+    if not _HOST.fullmatch(match[1]):
         raise ValueError("the path is a URL whose host cannot be read")
     return path[match.end() :] or "/"
 

@@ -12,6 +12,7 @@ from toolgen.openapi.diagnostics import Diagnostic
 from toolgen.openapi.references import Place
 
 ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
+ServerVariable = tuple[str | None, tuple[str, ...]]
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class MediaType:
 
     name: str
     schema: Place | None
-    encoding: dict[str, Any] = field(default_factory=dict)
+    encoding: dict[str, dict[str, Any]] = field(default_factory=dict)
     examples: list[Any] = field(default_factory=list)
 
 
@@ -69,10 +70,10 @@ class Response:
 
 @dataclass(slots=True)
 class Server:
-    """A Server Object. `variables` maps a name to (default, enum)."""
+    """A Server Object. `variables` maps a name to (default, enum); without a default a value must be given."""
 
     url: str
-    variables: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    variables: dict[str, ServerVariable] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -36,6 +36,8 @@ OWNED_HEADERS = frozenset(
     }
 )
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+# Names that nothing can encode; cookies in use have more than the token of RFC 6265, and never these separators.
+_NAMES_SENT_RAW = {"header": _TOKEN, "cookie": re.compile(r"""(?:(?![",;=\\])[!-~])+""")}
 _NO_BODY = frozenset({"get", "head", "delete"})
 
 
@@ -206,10 +208,10 @@ class Reader:
             name = parameter.name.lower() if parameter.location == "header" else parameter.name
             if (parameter.location, name) in self._owned or (parameter.location == "header" and name in OWNED_HEADERS):
                 continue
-            if parameter.location == "header" and not _TOKEN.fullmatch(parameter.name):
-                parts.say(
-                    "degraded", f"{one_line(parameter.name, 40)!r} is no header name; left out", parameter.pointer
-                )
+            grammar = _NAMES_SENT_RAW.get(parameter.location)
+            if grammar is not None and not grammar.fullmatch(parameter.name):
+                shown = one_line(parameter.name, 40)
+                parts.say("degraded", f"{shown!r} is no {parameter.location} name; left out", parameter.pointer)
                 continue
             if parameter.location == "path":
                 if parameter.name not in names:
@@ -264,6 +266,9 @@ class Reader:
                 own = read_servers(level.child("servers"), root.resource.uri, diagnostics)
                 if own:
                     return own[0] if own[0] != (self.servers[0] if self.servers else None) else None
+                message = "none of its own servers can be called; the document's is"
+                diagnostics.append(Diagnostic("degraded", message, str(level.child("servers"))))
+                return None
         return None
 
     def _security_of(self, node: dict[str, Any], parts: OperationParts, pointer: str) -> tuple[tuple[str, ...], ...]:
@@ -273,6 +278,7 @@ class Reader:
             if name not in self.security_schemes:
                 shown = one_line(name, 60)
                 parts.say("degraded", f"the security scheme {shown!r} is not declared; no credential fits it", pointer)
+                self.security_schemes.setdefault(name, {})  # still demanded: without it the call would be anonymous
         return security
 
 

@@ -6,12 +6,13 @@ Object"; OpenAPI 2.0 "Parameter Object".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Level, Unusable
+from toolgen.openapi.encoding import MEDIA_TYPE, read_encoding
 from toolgen.openapi.model import MediaType, Parameter, ParameterLocation, RequestBody
 from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.text import one_line
@@ -24,7 +25,6 @@ STYLES: dict[str, tuple[str, frozenset[str]]] = {
     "cookie": ("form", frozenset({"form", "cookie"})),
 }
 LOCATIONS = frozenset({*STYLES, "querystring"})
-_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+\s*(;.*)?", re.DOTALL)
 _MEANT = (("json", "application/json"), ("urlencoded", upgrade.FORM), ("form-data", upgrade.MULTIPART))
 
 # Parameter Objects by the identity of their node (a document's nodes live as long as it is read).
@@ -175,7 +175,16 @@ class OperationParts:
             return
         first = next((m for m in media if is_json(m.name)), media[0])
         found.media_type, found.schema = first.name, first.schema
+        if "*" in first.name.partition(";")[0]:  # a range is nothing a value can be written as
+            found.media_type = "text/plain" if self._is_text(first.schema) else "application/json"
         found.examples = found.examples or first.examples
+
+    def _is_text(self, schema: Place | None) -> bool:
+        try:
+            node = self._references.follow(schema).node if schema is not None else None
+        except Dangling:
+            return False
+        return isinstance(node, dict) and node.get("type") == "string"
 
     # Bodies
 
@@ -207,18 +216,22 @@ class OperationParts:
         if found is None:
             return None
         node = found.node
-        if name != "application/json" and not _MEDIA_TYPE.fullmatch(name.strip()):
-            meant = next((full for part, full in _MEANT if part in name.lower()), None)
+        if name != "application/json" and not MEDIA_TYPE.fullmatch(name.strip()):
+            bare = name.partition(";")[0].strip()
+            meant = (
+                bare if MEDIA_TYPE.fullmatch(bare) else next((m for part, m in _MEANT if part in bare.lower()), None)
+            )
             if meant is None and not isinstance(node.get("schema"), dict):
                 return None  # `examples` and the like beside the media types
             meant = meant or "application/json"
             self.say("degraded", f"{one_line(name, 60)!r} is no media type; it is read as {meant}", place)
             name = meant
-        encoding = node.get("encoding")
         return MediaType(
             name=name.strip(),
             schema=found.child("schema") if isinstance(node.get("schema"), dict | bool) else None,
-            encoding=encoding if isinstance(encoding, dict) else {},
+            encoding=read_encoding(node["encoding"], partial(self.say, "degraded", where=place))
+            if "encoding" in node
+            else {},
             examples=_examples(node),
         )
 

@@ -10,10 +10,9 @@ JSON Schema 2020-12 core sections 8.2.1 and 8.2.2 (`$id`, `$anchor`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import quote, unquote, urldefrag, urljoin
 
 from toolgen.errors import SourceError
 from toolgen.openapi.source import Document, Loader
@@ -30,13 +29,17 @@ class Dangling(Exception):
 class Resource:
     """One document: its base URI (None for text without one), its tree and the dialect of its schemas.
 
-    `label` is what diagnostics put before a pointer: empty for the root document.
+    `label` is what diagnostics put before a pointer: empty for the root document. `read_from` is
+    where the document was read, whatever it calls itself. A schema with an `$id` is a resource
+    inside another: `home` is that other one and where in it the schema stands.
     """
 
     uri: str | None
     tree: Any
     dialect: Dialect
     label: str
+    read_from: str | None
+    home: tuple[Resource, str] | None = None
     anchors: dict[str, tuple[Any, str]] | None = field(default=None)
 
 
@@ -77,12 +80,8 @@ class References:
 
     def __init__(self, document: Document, dialect: Dialect, loader: Loader) -> None:
         self._loader = loader
-        self._read_from = document.uri
-        uri = document.uri
-        own = document.tree.get("$self") if isinstance(document.tree, dict) else None
-        if isinstance(own, str) and own:
-            uri = urldefrag(urljoin(uri or "", own)).url
-        self.root = Resource(uri, document.tree, dialect, "")
+        uri = _own_uri(document)
+        self.root = Resource(uri, document.tree, dialect, "", document.uri)
         self._resources: dict[str, Resource] = {u: self.root for u in (uri, document.uri) if u}
         self._found: dict[tuple[int, str], Place] = {}
         self._resolving: set[tuple[int, str]] = set()
@@ -95,14 +94,38 @@ class References:
             return found
         if key in self._resolving:
             raise Dangling(f"{ref!r} refers to itself")
+        if len(self._resolving) > MAX_HOPS:
+            raise Dangling(f"{ref!r} leads through more than {MAX_HOPS} references")
         self._resolving.add(key)
         try:
             address, _, fragment = ref.partition("#")
             target = resource if not address else self._resource(address, resource)
             found = self._found[key] = self._at(target, fragment, ref)
+        except Dangling:
+            if resource.home is None:
+                raise
+            # Authors write an `$id` and go on to refer as if there were none.
+            found = self._found[key] = self.resolve(ref, resource.home[0])
         finally:
             self._resolving.discard(key)
         return found
+
+    def within(self, node: dict[str, Any], resource: Resource) -> Resource:
+        """The resource that a schema with an `$id` is, which the references inside are relative to."""
+        own = node["$id"]
+        if not isinstance(own, str) or not own or own.startswith("#") or node is resource.tree:
+            return resource
+        try:
+            uri = _joined(resource.uri, own)
+        except Dangling:
+            return resource
+        known = self._resources.get(uri)
+        if known is None:
+            embedded = self._anchors(resource).get(uri)
+            if embedded is None or embedded[0] is not node:
+                return resource
+            known = self._resources[uri] = self._embedded(uri, embedded, resource)
+        return known if known.tree is node else resource
 
     def follow(self, place: Place) -> Place:
         """The place itself, or where its chain of `$ref`s ends. Raises Dangling, also for a circle."""
@@ -114,28 +137,49 @@ class References:
         raise Dangling(f"{ref!r} refers to itself")
 
     def _resource(self, address: str, base: Resource) -> Resource:
-        uri = urldefrag(urljoin(base.uri or "", address)).url
+        uri = _joined(base.uri, address)
         known = self._resources.get(uri)
-        if known is not None:
-            return known
-        embedded = self._anchors(base).get(uri) or self._anchors(self.root).get(uri)
-        if embedded is not None:
-            resource = Resource(uri, embedded[0], base.dialect, f"{base.label}#{embedded[1]}")
-        else:
-            resource = self._read(uri, base)
-        self._resources[uri] = resource
-        return resource
+        if known is None:
+            home = next((r for r in (base, self.root) if uri in self._anchors(r)), None)
+            if home is not None:
+                known = self._embedded(uri, self._anchors(home)[uri], home)
+            else:
+                known = self._read(uri, address, base)
+            self._resources[uri] = known
+        return known
 
-    def _read(self, uri: str, base: Resource) -> Resource:
-        referrer = self._read_from if base is self.root else base.uri
-        if not referrer and ":" not in uri.partition("/")[0]:
+    @staticmethod
+    def _embedded(uri: str, found: tuple[Any, str], home: Resource) -> Resource:
+        label = f"{home.label}#{found[1]}"
+        return Resource(uri, found[0], home.dialect, label, home.read_from, (home, found[1]))
+
+    def _read(self, uri: str, address: str, base: Resource) -> Resource:
+        if not base.read_from and ":" not in uri.partition("/")[0]:
             raise Dangling(f"{uri!r} is relative, and a document given as text or mapping has no place of its own")
         try:
-            document = self._loader.fetch(uri, base=referrer, root=self._read_from)
+            document = self._fetch(uri, base)
+        except Dangling:
+            # What a document calls itself (`$self`) need not be where it and its neighbours were found.
+            beside = _joined(base.read_from, address)
+            if beside == uri or not base.read_from:
+                raise
+            document = self._fetch(beside, base)
+        known = self._resources.get(document.uri or uri)
+        if known is not None:  # redirected to what was read before
+            return known
+        dialect = declared_dialect(document.tree) or base.dialect
+        label = _label(document.uri or uri, self.root.read_from)
+        made = Resource(_own_uri(document) or uri, document.tree, dialect, label, document.uri or uri)
+        self._resources[document.uri or uri] = made
+        if made.uri:
+            self._resources.setdefault(made.uri, made)
+        return made
+
+    def _fetch(self, uri: str, base: Resource) -> Document:
+        try:
+            return self._loader.fetch(uri, base=base.read_from, root=self.root.read_from)
         except SourceError as error:
             raise Dangling(str(error)) from None
-        dialect = declared_dialect(document.tree) or base.dialect
-        return Resource(document.uri or uri, document.tree, dialect, _label(document.uri or uri, self._read_from))
 
     def _at(self, resource: Resource, fragment: str, ref: str) -> Place:
         if fragment in ("", "/"):
@@ -160,7 +204,7 @@ class References:
 
     def _anchors(self, resource: Resource) -> dict[str, tuple[Any, str]]:
         if resource.anchors is None:
-            resource.anchors = dict(_find_anchors(resource))
+            resource.anchors = _find_anchors(resource)
         return resource.anchors
 
 
@@ -180,21 +224,51 @@ def _step(node: Any, token: str | int) -> Any:
     return MISSING
 
 
-def _find_anchors(resource: Resource) -> Iterator[tuple[str, tuple[Any, str]]]:
-    waiting: list[tuple[Any, str, str]] = [(resource.tree, "", resource.uri or "")]
+def _find_anchors(resource: Resource) -> dict[str, tuple[Any, str]]:
+    """What a document names by `$id` (a URI) and `$anchor` (`#name`); names of its own before those of schemas inside."""
+    own: dict[str, tuple[Any, str]] = {}
+    inner: dict[str, tuple[Any, str]] = {}
+    waiting: list[tuple[Any, str, str, dict[str, tuple[Any, str]]]] = [(resource.tree, "", resource.uri or "", own)]
     while waiting:
-        node, pointer, base = waiting.pop()
+        node, pointer, base, names = waiting.pop()
         if isinstance(node, dict):
-            own = node.get("$id")
-            if isinstance(own, str) and own:
-                base = urljoin(base, own)
-                yield urldefrag(base).url, (node, pointer)
+            identifier = node.get("$id")
+            if isinstance(identifier, str) and identifier and not identifier.startswith("#"):
+                try:
+                    base = _joined(base, identifier)
+                except Dangling:
+                    pass
+                else:
+                    own[base] = node, pointer
+                    names = inner if pointer else own
             for keyword in ("$anchor", "$dynamicAnchor"):
                 if isinstance(node.get(keyword), str):
-                    yield "#" + node[keyword], (node, pointer)
-            waiting.extend((value, f"{pointer}/{escape(key)}", base) for key, value in node.items())
+                    names["#" + node[keyword]] = node, pointer
+            waiting.extend((value, f"{pointer}/{escape(key)}", base, names) for key, value in node.items())
         elif isinstance(node, list):
-            waiting.extend((value, f"{pointer}/{index}", base) for index, value in enumerate(node))
+            waiting.extend((value, f"{pointer}/{index}", base, names) for index, value in enumerate(node))
+    return {**inner, **own}
+
+
+def _own_uri(document: Document) -> str | None:
+    """What a document calls itself (3.2, `$self`), or else where it was read."""
+    own = document.tree.get("$self") if isinstance(document.tree, dict) else None
+    if not isinstance(own, str) or not own:
+        return document.uri
+    try:
+        return _joined(document.uri, own)
+    except Dangling:
+        return document.uri
+
+
+def _joined(base: str | None, reference: str) -> str:
+    """A reference resolved against a base URI (RFC 3986, section 5), without fragment. Raises Dangling."""
+    try:
+        uri = urldefrag(urljoin(base or "", reference)).url
+    except ValueError:
+        raise Dangling(f"{reference!r} is no URI") from None
+    # A file's URI has its name percent-encoded, references to it often have not.
+    return quote(uri, safe="%/:?@!$&'()*+,;=~") if uri.startswith("file:") else uri
 
 
 def _label(uri: str, root: str | None) -> str:

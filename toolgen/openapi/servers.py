@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic
-from toolgen.openapi.model import Server
+from toolgen.openapi.model import Server, ServerVariable
 from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.text import one_line
 
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
+_NOT_IN_URL = re.compile(r"[\x00-\x20\x7f\\{}]")
 _SCHEME_KEYS = ("type", "scheme", "in", "name", "bearerFormat", "openIdConnectUrl", "flows")
 
 
@@ -34,29 +35,44 @@ def _server(place: Place, document_uri: str | None, diagnostics: list[Diagnostic
         diagnostics.append(Diagnostic("note", "a server without a `url` is left out", str(place)))
         return None
     url = _resolved(url.strip(), document_uri)
-    variables = _variables(url, node.get("variables"), place, diagnostics)
-    scheme = _expanded(url, variables).partition(":")[0] if ":" in url.partition("/")[0] else ""
-    if scheme and scheme.lower() not in ("http", "https"):
-        message = f"a server is left out: {one_line(scheme, 20)!r} URLs are not called"
-        diagnostics.append(Diagnostic("note", message, str(place)))
+    found: list[Diagnostic] = []
+    variables = _variables(url, node.get("variables"), place, found)
+    fault = _fault(_expanded(url, variables))
+    if fault:
+        diagnostics.append(Diagnostic("note", f"a server is left out: {fault}", str(place)))
         return None
+    diagnostics += found
     return Server(url, variables)
+
+
+def _fault(url: str) -> str:
+    """Why no request can go to a URL (its variables filled in), or nothing."""
+    scheme = url.partition(":")[0] if ":" in url.partition("/")[0] else ""
+    if scheme and scheme.lower() not in ("http", "https"):
+        return f"{one_line(scheme, 20)!r} URLs are not called"
+    try:
+        parts = urlsplit(url)
+        whole = not parts.scheme or (bool(parts.hostname) and parts.port != 0)
+    except ValueError:
+        whole = False
+    return "" if whole and not _NOT_IN_URL.search(url) else f"{one_line(url, 60)!r} is no URL"
 
 
 def _resolved(url: str, document_uri: str | None) -> str:
     if not document_uri or not document_uri.lower().startswith(("http://", "https://")):
         return url
-    return url if _VARIABLE.match(url) else urljoin(document_uri, url)
+    try:
+        return url if _VARIABLE.match(url) else urljoin(document_uri, url)
+    except ValueError:
+        return url  # left out when it is looked at as a whole
 
 
-def _expanded(url: str, variables: dict[str, tuple[str, tuple[str, ...]]]) -> str:
-    return _VARIABLE.sub(lambda m: variables[m[1]][0] if m[1] in variables else m[0], url)
+def _expanded(url: str, variables: dict[str, ServerVariable]) -> str:
+    return _VARIABLE.sub(lambda m: "x" if (default := variables[m[1]][0]) is None else default, url)
 
 
-def _variables(
-    url: str, declared: Any, place: Place, diagnostics: list[Diagnostic]
-) -> dict[str, tuple[str, tuple[str, ...]]]:
-    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+def _variables(url: str, declared: Any, place: Place, diagnostics: list[Diagnostic]) -> dict[str, ServerVariable]:
+    found: dict[str, ServerVariable] = {}
     for name in dict.fromkeys(_VARIABLE.findall(url)):
         node = declared.get(name) if isinstance(declared, dict) else None
         node = node if isinstance(node, dict) else {}
@@ -65,7 +81,12 @@ def _variables(
         if default is None:
             message = f"the server variable {one_line(name, 60)!r} has no default; it must be given to call anything"
             diagnostics.append(Diagnostic("degraded", message, str(place)))
+            found[name] = (None, enum)
             continue
+        if enum and str(default) not in enum:
+            message = f"the default of the server variable {one_line(name, 60)!r} is none of its values; it is added"
+            diagnostics.append(Diagnostic("note", message, str(place)))
+            enum = (str(default), *enum)
         found[name] = (str(default), enum)
     return found
 

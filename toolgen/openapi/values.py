@@ -116,7 +116,10 @@ def _enum(out: dict[str, Any], key: str, value: Any, schema: dict[str, Any]) -> 
     values = value if isinstance(value, list) else None if isinstance(value, dict) or value is None else [value]
     if not values:
         return f"`enum` is an array of the values allowed, this is {_shown(value)}; it is not checked"
-    cast = _CASTS.get(schema.get("type")) if isinstance(schema.get("type"), str) else None  # type: ignore[arg-type]
+    kind = schema.get("type")
+    if kind.__class__ is list:  # `[string, 'null']`
+        kind = next((k for k in kind if k != "null"), None) if len(kind) == 2 and "null" in kind else None
+    cast = _CASTS.get(kind) if kind.__class__ is str else None
     out[key] = [cast(v) for v in values] if cast else values
     return None
 

@@ -153,7 +153,7 @@ class Builder:
             converted = self._request.convert(choice.media.schema)
             self._request.drain()
         what, definitions = "", self._request.definitions
-        encoding = _encoding(choice.media)
+        encoding = {name: dict(entry) for name, entry in choice.media.encoding.items()}
         binary = choice.kind == "binary"
         if choice.kind == "multipart":
             converted, files = self._with_files(converted)
@@ -336,39 +336,6 @@ def _annotations(operation: Operation, name: str) -> dict[str, Any]:
         "idempotentHint": operation.method in _IDEMPOTENT,
         "openWorldHint": True,
     }
-
-
-def _encoding(found: MediaType) -> dict[str, dict[str, Any]]:
-    """The Encoding Objects of a media type, with the keys that are of the right type."""
-    kept: dict[str, dict[str, Any]] = {}
-    for name, node in found.encoding.items():
-        if not isinstance(node, dict):
-            continue
-        entry: dict[str, Any] = {}
-        for key, kind in (("contentType", str), ("style", str), ("explode", bool), ("allowReserved", bool)):
-            if isinstance(node.get(key), kind):
-                entry[key] = node[key]
-        headers = node.get("headers")
-        fixed = (
-            {h: v for h, node in headers.items() if (v := _fixed(node)) is not None}
-            if isinstance(headers, dict)
-            else {}
-        )
-        if fixed:
-            entry["headers"] = fixed
-        if entry:
-            kept[name] = entry
-    return kept
-
-
-def _fixed(header: Any) -> str | None:
-    """The value of a part's header where the document leaves no choice."""
-    schema = header.get("schema") if isinstance(header, dict) else None
-    schema = schema if isinstance(schema, dict) else {}
-    values = schema.get("enum")
-    only = values[0] if isinstance(values, list) and len(values) == 1 else None
-    value = schema.get("const", schema.get("default", only))
-    return value if isinstance(value, str) else None
 
 
 def _without_query_leaves(target: str, names: set[str]) -> str:

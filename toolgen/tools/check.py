@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from toolgen.errors import Problem, did_you_mean
+from toolgen.openapi.encoding import MEDIA_TYPE
 from toolgen.openapi.endpoint import endpoint_path, placeholders, request_target
 from toolgen.openapi.operations import OWNED_HEADERS
 from toolgen.openapi.parameters import STYLES
@@ -24,7 +25,6 @@ from toolgen.tools.template import TemplateFault, arguments_in
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
-_MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*;[ -~]*)?")
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -68,9 +68,10 @@ def _server(place: Place, server: str | Server | None) -> Iterator[Problem]:
             message = f"the server variable {name!r} is not declared" + did_you_mean(name, variables)
             yield _problem(place, message, "a server with variables is a mapping of url and variables")
     for name, variable in variables.items():
-        if variable.enum and variable.default not in variable.enum:
+        if variable.enum and variable.default is not None and variable.default not in variable.enum:
             yield _problem((*place, "variables", name, "default"), "the default is not in the variable's enum")
-    filled = _VARIABLE.sub(lambda match: variables[match[1]].default if match[1] in variables else "x", url)
+    defaults = {name: variable.default for name, variable in variables.items()}
+    filled = _VARIABLE.sub(lambda match: "x" if (value := defaults.get(match[1])) is None else value, url)
     try:
         parts = urlsplit(filled)
         absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -216,7 +217,7 @@ def _style(place: Place, message: str, legal: frozenset[str]) -> Problem:
 
 
 def _media_type(place: Place, text: str) -> Iterator[Problem]:
-    if not _MEDIA_TYPE.fullmatch(text):
+    if not MEDIA_TYPE.fullmatch(text):
         yield _problem(place, f"{text!r} is no media type", "as in application/json")
 
 

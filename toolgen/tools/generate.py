@@ -176,13 +176,18 @@ class _Run:
                 "api": api,
                 "document": {"title": reader.title, "version": reader.version, "digest": _digest(loader)},
                 "server": own,
-                "securitySchemes": reader.security_schemes,
+                "securitySchemes": self._security_schemes(),
                 "schemas": self.builder.definitions(self.tools),
                 "tools": self.tools,
             }
         )
         made._report = self._report(made)
         return made
+
+    def _security_schemes(self) -> dict[str, dict[str, Any]]:
+        """The document's schemes; one that is required and not declared is there without a type: nothing fits it."""
+        needed = (name for tool in self.tools for names in tool["request"]["security"] for name in names)
+        return {**self.reader.security_schemes, **{n: {} for n in needed if n not in self.reader.security_schemes}}
 
     def _report(self, made: Toolset) -> Report:
         tools = iter(made.tools)

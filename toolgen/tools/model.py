@@ -129,9 +129,9 @@ class Body(Model):
 
 
 class ServerVariable(Model):
-    """A variable of a server URL (OpenAPI, Server Variable Object)."""
+    """A variable of a server URL (OpenAPI, Server Variable Object); without a default it must be given a value."""
 
-    default: str
+    default: str | None = None
     enum: Annotated[tuple[str, ...], type_of_list] = ()
 
 

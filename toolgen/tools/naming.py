@@ -78,7 +78,9 @@ def _told_apart(
         size += 2
         counts = Counter(names)
         names = [
-            _suffixed(base, f"{one[3]} {size}", room, min(size, room - 1)) if counts[name] > 1 and name != one[2] else name
+            _suffixed(base, f"{one[3]} {size}", room, min(size, room - 1))
+            if counts[name] > 1 and name != one[2]
+            else name
             for one, base, name in zip(operations, wanted, names, strict=True)
         ]
     return names

@@ -59,7 +59,9 @@ def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 VALUES = st.recursive(
     st.sampled_from(["", "x", "xy", 0, 1, 2, 1.0, 1.5, None, True, False]),
-    lambda inner: st.one_of(st.dictionaries(st.sampled_from((*NAMES, "z")), inner, max_size=3), st.lists(inner, max_size=2)),
+    lambda inner: st.one_of(
+        st.dictionaries(st.sampled_from((*NAMES, "z")), inner, max_size=3), st.lists(inner, max_size=2)
+    ),
     max_leaves=5,
 )
 
@@ -124,7 +126,12 @@ def test_keywords_that_no_target_has_are_noted() -> None:
 
 
 def test_a_lenient_reading_ignores_that_objects_beside_each_other_are_closed() -> None:
-    closed = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"], "additionalProperties": False}
+    closed = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "required": ["b"],
+        "additionalProperties": False,
+    }
     extra = {"type": "object", "properties": {"b": {"type": "integer"}}}
     found = Normal({}, Notes("t"), lenient=True)({"allOf": [closed, extra]})
     assert found["properties"] == {"a": {"type": "string"}, "b": {"type": "integer"}}

@@ -165,7 +165,12 @@ def padded(schema: Any, value: Any, definitions: dict[str, Any]) -> Any:
 
 def all_properties(schema: Any, definitions: dict[str, Any]) -> list[str]:
     flat = resolved(schema, definitions)
-    nested = [name for key in ("anyOf", "oneOf") for branch in flat.get(key, ()) for name in all_properties(branch, definitions)]
+    nested = [
+        name
+        for key in ("anyOf", "oneOf")
+        for branch in flat.get(key, ())
+        for name in all_properties(branch, definitions)
+    ]
     return [*flat.get("properties", {}), *nested]
 
 
@@ -178,7 +183,9 @@ def cases(draw: Any) -> tuple[Toolset, dict[str, Any], dict[str, Any]]:
             "properties": {"v": {"type": "string"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
         },
         "Pet": pet,
-        "Both": {"allOf": [{"$ref": "#/$defs/Node"}, {"properties": {"more": {"type": "integer"}}, "required": ["more"]}]},
+        "Both": {
+            "allOf": [{"$ref": "#/$defs/Node"}, {"properties": {"more": {"type": "integer"}}, "required": ["more"]}]
+        },
     }
     parameters = {
         "type": "object",
