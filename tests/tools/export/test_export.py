@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+import subprocess
+import sys
 from typing import Any
 
 import jsonschema_rs
@@ -252,3 +255,17 @@ def test_a_note_reads_as_a_sentence() -> None:
     assert str(Note("send", "too long", "/properties/a")) == "send /properties/a: too long"
     assert str(Note("", "too many")) == "too many"
     assert Note("a", "b").to_dict() == {"tool": "a", "message": "b", "pointer": ""}
+
+
+def test_the_data_is_the_same_whatever_the_hash_seed() -> None:
+    code = (
+        f"import json, runpy; g = runpy.run_path({__file__!r}); e = g['export'];"
+        "print(json.dumps([[e(g['SET'], t).data, [n.to_dict() for n in e(g['SET'], t).notes]] for t in g['TARGETS']]))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(found) == 1

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -108,6 +108,7 @@ def test_text_of_the_document_makes_no_markup(text: str) -> None:
     assert [t for t in shape(page) if t not in ("<p", "</p")] == [t for t in shape(plain) if t not in ("<p", "</p")]
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab|`*_[]()<>!#&\\~$\n\t -+=1.:/@w\u202e\x00\"'{}", max_size=40))
 def test_any_text_stays_in_its_cell(text: str) -> None:
     table = f"| a | b | c |\n| --- | --- | --- |\n| {code('x', cell=True)} | {prose(text, cell=True)} | {code(text, cell=True)} |\n"
@@ -116,6 +117,7 @@ def test_any_text_stays_in_its_cell(text: str) -> None:
     assert set(shape(html)) <= {f"{c}{t}" for c in ("<", "</") for t in ("table", "thead", "tbody", "tr", "th", "td")}
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab|`*_[]()<>!#&\\~$\n -+=1.:/@w", max_size=40))
 def test_prose_reads_as_it_was_written(text: str) -> None:
     html = html_of(prose(text))

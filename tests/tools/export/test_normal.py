@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import jsonschema_rs
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from toolgen.tools.export.merge import Impossible, Unmergeable
 from toolgen.tools.export.normal import Normal
 from toolgen.tools.export.notes import Notes
+from toolgen.tools.export.sizes import schemas_in
 
 NAMES = ("a", "b", "c")
 LEAVES = st.sampled_from(
@@ -137,3 +139,25 @@ def test_a_lenient_reading_ignores_that_objects_beside_each_other_are_closed() -
     assert found["properties"] == {"a": {"type": "string"}, "b": {"type": "integer"}}
     with pytest.raises(Impossible):
         Normal({}, Notes("t"))({"allOf": [closed, extra]})
+
+
+def test_nested_unions_beside_properties_take_bounded_time_and_memory() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(20):
+        variants = [{"type": "object", "properties": {f"v{i}": {"const": i}}} for i in range(8)]
+        schema = {"type": "object", "properties": {"x": schema}, "anyOf": variants}
+    found = Normal({}, Notes("t"))(schema)
+    assert schemas_in(found) > 10**15
+    twice = {"allOf": [schema, copy.deepcopy(schema)]}
+    with pytest.raises(Unmergeable):
+        Normal({}, Notes("t"))(twice)
+    Normal({}, Notes("t"), lenient=True)(twice)
+
+
+def test_an_enum_without_values_allows_nothing() -> None:
+    with pytest.raises(Impossible):
+        Normal({}, Notes("t"))({"enum": []})
+
+
+def test_an_integer_larger_than_any_float_is_an_integer() -> None:
+    assert Normal({}, Notes("t"))({"enum": [10**400]}) == {"type": "integer", "enum": [10**400]}

@@ -150,7 +150,9 @@ def test_what_cannot_be_strict_is_named_and_exported_as_it_is(schema: Any, reaso
 
 
 def test_a_root_that_is_a_union_is_not_strict() -> None:
-    found = export(make({**obj(a={"type": "string"}), "anyOf": [obj("a"), obj("b")]}), "openai-strict")
+    found = export(
+        make({**obj(a={"type": "string"}, b={"type": "string"}), "anyOf": [obj("a"), obj("b")]}), "openai-strict"
+    )
     assert found.data[0]["function"]["strict"] is False
 
 
@@ -233,3 +235,35 @@ def test_a_deep_value_in_a_union_of_recursive_types_takes_bounded_time() -> None
         value = {"v": "x", "next": value}
     found = strip_strict_nulls(make(obj("a", a=ref("A")), schemas).tools[0], {"a": value})
     assert "None" not in str(found)
+
+
+def nested_unions() -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(20):
+        variants = [obj(**{f"v{i}": {"const": i}}) for i in range(8)]
+        schema = {**obj(x=schema), "anyOf": variants}
+    return schema
+
+
+def test_unions_that_combine_to_too_much_are_named_and_do_not_hang() -> None:
+    found = export(make(obj(a=nested_unions())), "openai-strict")
+    assert found.data[0]["function"]["strict"] is False
+    assert reasons(found) == ["not strict: its variants combine to too much"]
+
+
+def test_gemini_keeps_what_stands_beside_unions_that_combine_to_too_much() -> None:
+    found = export(make(obj(a=nested_unions())), "gemini")
+    assert any("combine to 8 variants" in message for message in reasons(found))
+    assert "x" in found.data[0]["parameters"]["properties"]["a"]["properties"]
+
+
+def test_a_type_that_is_nothing_but_itself_is_named() -> None:
+    found = export(make(obj(a=ref("A")), {"A": ref("B"), "B": ref("A")}), "openai-strict")
+    assert "nothing but a reference to itself" in reasons(found)[0]
+
+
+def test_a_default_beside_a_union_or_a_reference_is_said() -> None:
+    schema = strict(
+        obj("a", a={"anyOf": [{"type": "string"}, {"type": "integer"}], "default": 3, "description": "Who"})
+    )
+    assert schema["properties"]["a"]["description"] == "Who. Default: 3."

@@ -17,6 +17,7 @@ from toolgen.tools.export.merge import NEVER, Impossible, Unmergeable
 from toolgen.tools.export.normal import Normal
 from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.pointers import escape
+from toolgen.tools.export.sizes import MAX_SCHEMAS, schemas_in
 from toolgen.tools.export.words import described, one_of, sentence
 from toolgen.tools.model import Tool
 
@@ -40,12 +41,23 @@ def export_tool(tool: Tool, notes: Notes, inliner: Inliner) -> Schema:
     found: Schema = {"name": tool.name, "description": tool.description}
     schema = inliner(tool.input_schema(), notes)
     try:
-        parameters = Gemini(notes).schema(Normal({}, notes, lenient=True)(schema))
+        parameters = Gemini(notes).schema(_normal(schema, notes))
     except (Impossible, Unmergeable) as fault:
         notes.add(f"its arguments cannot be described and are left open: {fault.reason}", fault.at)
         parameters = {"type": "object", "description": "Arguments as the description says"}
     if parameters.get("properties") or parameters.get("type") != "object" or "description" in parameters:
         found["parameters"] = parameters
+    return found
+
+
+def _normal(schema: Schema, notes: Notes) -> Schema:
+    """The normal form; where unions combine to too much, they are not combined."""
+    own = Notes(notes.tool)
+    found = Normal({}, own, lenient=True)(schema)
+    if schemas_in(found) > MAX_SCHEMAS:
+        own = Notes(notes.tool)
+        found = Normal({}, own, lenient=True, variants=1)(schema)
+    notes.extend(own)
     return found
 
 

@@ -18,7 +18,8 @@ from toolgen.tools.export.pointers import escape, target_of
 Schema = dict[str, Any]
 
 NEVER: Schema = {"not": {}}  # a property that cannot be there
-MAX_VARIANTS = 50  # variants that come of combining unions
+MAX_VARIANTS = 50  # that unions in one place combine to
+MAX_MERGES = 20_000  # for one tool
 _ANNOTATIONS = ("title", "description", "default", "examples", "deprecated")
 _GREATER = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"})
 _SMALLER = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"})
@@ -48,6 +49,24 @@ def annotate(schema: Schema, other: Schema) -> Schema:
     return {**{key: other[key] for key in _ANNOTATIONS if key in other}, **schema}
 
 
+def distinct(schemas: list[Schema]) -> list[Schema]:
+    """The schemas without leaves that repeat. Larger ones are not compared: parts are shared, comparing is not."""
+    found: list[Schema] = []
+    for schema in schemas:
+        if not (_is_leaf(schema) and schema in found):
+            found.append(schema)
+    return found
+
+
+def is_whole(value: float) -> bool:
+    """Whether a number is an integer to JSON Schema."""
+    return isinstance(value, int) or value.is_integer()
+
+
+def _is_leaf(schema: Schema) -> bool:
+    return not schema.keys() & {"properties", "items", "anyOf", "prefixItems"}
+
+
 def _bare(schema: Schema) -> Schema:
     return {key: value for key, value in schema.items() if key not in _ANNOTATIONS}
 
@@ -55,16 +74,21 @@ def _bare(schema: Schema) -> Schema:
 class Merge:
     """Merges normal schemas; `resolve` gives a definition in normal form."""
 
-    def __init__(self, resolve: Callable[[str], Schema], notes: Notes) -> None:
+    def __init__(self, resolve: Callable[[str], Schema], notes: Notes, variants: int) -> None:
         self._resolve = resolve
         self._notes = notes
+        self._variants = variants
         self._merging: list[str] = []
+        self._count = 0
 
     def __call__(self, left: Schema, right: Schema, at: str) -> Schema:
         """Both at once; the left one's annotations win."""
         if NEVER in (left, right):
             raise Impossible("nothing is allowed", at)
-        if not _bare(left) or _bare(left) == _bare(right):
+        self._count += 1
+        if self._count > MAX_MERGES:
+            raise Unmergeable("it combines too much", at)
+        if not _bare(left) or (_is_leaf(left) and _bare(left) == _bare(right)):
             return annotate({**right, **left}, {})
         if not _bare(right):
             return annotate(left, right)
@@ -91,16 +115,16 @@ class Merge:
     def _distributed(self, left: Schema, right: Schema, at: str) -> Schema:
         """Every variant of the one with every variant of the other."""
         lefts, rights = left.get("anyOf", [_bare(left)]), right.get("anyOf", [_bare(right)])
-        if len(lefts) * len(rights) > MAX_VARIANTS:
+        if len(lefts) * len(rights) > self._variants:
             raise Unmergeable(f"its unions combine to {len(lefts) * len(rights)} variants", at)
         found: list[Schema] = []
         for one in lefts:
             for other in rights:
                 try:
-                    merged = self(one, other, at)
+                    found.append(self(one, other, at))
                 except Impossible:
                     continue
-                found += [merged] if merged not in found else []
+        found = distinct(found)
         if not found:
             raise Impossible("no variant is possible", at)
         notes = {key: value for key, value in annotate(left, right).items() if key in _ANNOTATIONS}
@@ -151,7 +175,7 @@ class Merge:
         if "enum" in left and "enum" in right:
             values = [value for value in values if any(_same(value, other) for other in right["enum"])]
         whole = "integer" in (left["type"], right["type"])
-        values = [value for value in values if not whole or float(value).is_integer()]
+        values = [value for value in values if not whole or is_whole(value)]
         if not values:
             raise Impossible("its enums have no value in common", at)
         return values

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolgen.tools.export.merge import NEVER, Impossible, Merge, Unmergeable, annotate
+from toolgen.tools.export.merge import MAX_VARIANTS, NEVER, Impossible, Merge, Unmergeable, annotate, distinct, is_whole
 from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.pointers import escape, target_of
 
@@ -44,13 +44,8 @@ _OF_TYPE: dict[str, tuple[str, ...]] = {
     "boolean": (),
     "null": (),
 }
-_COMBINING = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
-_TYPED = frozenset(key for keys in _OF_TYPE.values() for key in keys) | {
-    "type",
-    "enum",
-    "const",
-    "unevaluatedProperties",
-}
+_KNOWN = _SILENT | frozenset(key for keys in _OF_TYPE.values() for key in keys) | frozenset(ANNOTATIONS)
+_KNOWN |= {"type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "unevaluatedProperties"}
 
 
 class Normal:
@@ -58,16 +53,19 @@ class Normal:
 
     `definitions` is what references mean. A schema that cannot be merged raises Unmergeable, one
     that no value satisfies raises Impossible; with `lenient` the part that cannot be merged is left
-    out and noted instead, and closed objects are open: the result only allows more.
+    out and noted instead, and closed objects are open: the result only allows more. `variants` limits
+    what unions may combine to.
     """
 
-    def __init__(self, definitions: Mapping[str, Any], notes: Notes, *, lenient: bool = False) -> None:
+    def __init__(
+        self, definitions: Mapping[str, Any], notes: Notes, *, lenient: bool = False, variants: int = MAX_VARIANTS
+    ) -> None:
         self._definitions = definitions
         self._notes = notes
         self._lenient = lenient
         self._depth = 0
         self._made: dict[str, Schema] = {}
-        self._merge = Merge(self.definition, notes)
+        self._merge = Merge(self.definition, notes, variants)
 
     def __call__(self, schema: Any, at: str = "") -> Schema:
         """The normal form of a schema that stands at this JSON pointer."""
@@ -98,8 +96,9 @@ class Normal:
         return {}
 
     def _schema(self, schema: Schema, at: str) -> Schema:
-        for key in schema.keys() - _TYPED - _COMBINING - _SILENT - set(ANNOTATIONS):
-            self._notes.dropped(key, at)
+        for key in schema:
+            if key not in _KNOWN:
+                self._notes.dropped(key, at)
         found = self._typed(schema, at)
         if target_of(schema) is not None:
             found = self._both(found, {"$ref": schema["$ref"]}, at)
@@ -132,15 +131,18 @@ class Normal:
             except Impossible:
                 continue
             nested = branch.get("anyOf") if branch.keys() == {"anyOf"} else None
-            branches += [b for b in nested or [branch] if b not in branches]
+            branches += nested or [branch]
         if not branches:
             raise Impossible("no variant is possible", at)
+        branches = distinct(branches)
         return branches[0] if len(branches) == 1 else {"anyOf": branches}
 
     def _typed(self, schema: Schema, at: str) -> Schema:
         """The schema by its own keywords, what it combines with left aside."""
         notes = {key: schema[key] for key in ANNOTATIONS if key in schema}
         values = [schema["const"]] if "const" in schema else schema.get("enum")
+        if values == []:
+            raise Impossible("an enum without values", at)
         types = _types_of(schema, values)
         if types is None:
             return notes
@@ -212,7 +214,7 @@ def is_of_type(value: Any, kind: str) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     if isinstance(value, int | float):
-        return kind == "number" or (kind == "integer" and float(value).is_integer())
+        return kind == "number" or (kind == "integer" and is_whole(value))
     return isinstance(value, _PYTHON.get(kind, ()))
 
 

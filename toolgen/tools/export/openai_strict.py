@@ -19,6 +19,7 @@ from toolgen.tools.export.merge import NEVER, Impossible, Unmergeable
 from toolgen.tools.export.normal import ANNOTATIONS, Normal
 from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.pointers import escape, target_of
+from toolgen.tools.export.sizes import MAX_SCHEMAS, schemas_in
 from toolgen.tools.export.words import described, sentence
 from toolgen.tools.model import Tool
 
@@ -72,6 +73,7 @@ class Strict:
             self.plain = self._normal({key: value for key, value in schema.items() if key != "$defs"})
             if self.plain.get("type") != "object":
                 raise NotStrict("its root is not one object", "")
+            _check_size(self.plain)
             self.schema = self._closed(self.tighten(self.plain))
         except (Unmergeable, Impossible) as fault:
             raise NotStrict(fault.reason, fault.at) from None
@@ -86,12 +88,26 @@ class Strict:
             name = self._waiting.pop()
             if name not in made:
                 self.definitions[name] = self._normal.definition(name)
+                _check_size(self.definitions[name])
                 made[name] = self.tighten(self.definitions[name], f"/$defs/{escape(name)}")
+        for name in made:
+            self._check_alias(name)
         return {**schema, "$defs": dict(sorted(made.items()))} if made else schema
+
+    def _check_alias(self, name: str) -> None:
+        seen: set[str] = set()
+        target: str | None = name
+        while target is not None:
+            if target in seen:
+                raise NotStrict(f"{name!r} is nothing but a reference to itself", f"/$defs/{escape(name)}")
+            seen.add(target)
+            target = target_of(self.definitions[target])
 
     def tighten(self, schema: Schema, at: str = "") -> Schema:
         """The strict form of one normal schema; a union keeps its variants in their order."""
-        notes = _prose(schema)
+        if "$ref" in schema or "anyOf" in schema:
+            said = [sentence(key, schema[key]) for key in ("default", "deprecated") if key in schema]
+            notes = _prose(described(schema, said))
         if "$ref" in schema:
             self._waiting.append(target_of(schema) or "")
             return {"anyOf": [{"$ref": schema["$ref"]}], **notes} if notes else {"$ref": schema["$ref"]}
@@ -100,6 +116,8 @@ class Strict:
             return {"anyOf": variants, **notes}
         if "type" not in schema:
             raise NotStrict("a value without a type", at)
+        if any(isinstance(value, dict | list) for value in schema.get("enum", ())):
+            raise NotStrict("an enum of objects or arrays", at)
         if schema["type"] == "object":
             return self._object(schema, at)
         return self._scalar_or_array(schema, at)
@@ -129,8 +147,6 @@ class Strict:
                 raise NotStrict("a tuple", at)
             found["items"] = self.tighten(schema.get("items", {}), f"{at}/items")
         if "enum" in schema:
-            if any(isinstance(value, dict | list) for value in schema["enum"]):
-                raise NotStrict("an enum of objects or arrays", at)
             found["enum"] = list(schema["enum"])
         return self._keywords(schema, found, at)
 
@@ -154,6 +170,11 @@ class Strict:
         if "anyOf" in schema:
             return any(self.allows_null(branch, seen) for branch in schema["anyOf"])
         return "type" not in schema or schema["type"] == "null"
+
+
+def _check_size(schema: Schema) -> None:
+    if schemas_in(schema) > MAX_SCHEMAS:
+        raise NotStrict("its variants combine to too much", "")
 
 
 def _prose(schema: Schema) -> Schema:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from toolgen.openapi.keywords import subschemas
 from toolgen.tools.export.pointers import reference_to, target_of
 from toolgen.tools.export.prepare import Prepared, original_name
 
+MAX_SCHEMAS = 50_000  # in one tool, once its variants are written out
 State = tuple[str, int, int]  # a definition's name, its level within itself, references from the root
 
 
@@ -72,3 +74,15 @@ def weigh(start: State, shape: Callable[[State], Shape], step: Callable[[State, 
         characters = own.characters + sum(part.characters for part, _ in parts)
         known[here] = Shape(characters, max([own.height, *(part.height + depth for part, depth in parts)]))
     return known[start]
+
+
+def schemas_in(schema: Any) -> int:
+    """How many schemas are inside a schema whose parts may be shared, each counted as often as it is used."""
+    known: dict[int, int] = {}
+
+    def count(here: Any) -> int:
+        if id(here) not in known:
+            known[id(here)] = 1 + (sum(map(count, subschemas(here))) if isinstance(here, dict) else 0)
+        return known[id(here)]
+
+    return count(schema)
