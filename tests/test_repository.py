@@ -89,7 +89,7 @@ def test_the_pinned_set_is_exact_and_covers_what_is_declared() -> None:
     assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+( ; .+)?", pin)] == []
     pinned = {canonical(pin) for pin in pins}
     extras = project()["optional-dependencies"]
-    assert {canonical(name) for name in project()["dependencies"] + extras["inline"] + extras["fast"]} <= pinned
+    assert {canonical(name) for name in project()["dependencies"] + extras["inline"]} <= pinned
 
 
 def canonical(requirement: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,9 @@ def read_config(path: Path) -> list[Job]:
     try:
         read = Loader(limits=Limits(bytes=4 * 1024 * 1024)).load(path)
     except SourceError as error:
-        raise ConfigError(error.message, error.problems) from None
+        # Only the first line: what follows quotes the file, which may hold the value of a header.
+        found = [replace(problem, message=problem.message.partition("\n")[0]) for problem in error.problems]
+        raise ConfigError(error.message, found) from None
     checked = _Checked()
     jobs = checked.jobs(read.tree, path.parent)
     checked.same_output(jobs, path)
@@ -243,6 +245,7 @@ _FIELDS = {
     "skipDeprecated": "skip_deprecated",
     "namePrefix": "name_prefix",
     "maxName": "max_name",
+    "allowRoots": "allow_roots",
     "allowHosts": "allow_hosts",
     "specHeaders": "headers",
 }

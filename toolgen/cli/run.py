@@ -129,7 +129,7 @@ def _generated(job: Job) -> Toolset:
     roots: list[str] | None = list(job.allow_roots) or None
     if roots and not job.is_url and not job.is_stdin:
         roots.insert(0, os.path.dirname(os.path.abspath(job.spec)))
-    with Bar(f"generating {job.api or job.spec}") as bar:
+    with Bar(f"generating {job.api or 'tools'}") as bar:
         return generate(
             _source(job),
             api=job.api,

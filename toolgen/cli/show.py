@@ -23,7 +23,8 @@ Show the tools of a toolset file, or one of them: what a model sees of it, and t
 
 \b
 Exit codes: 0 shown
-            1 problems: the file cannot be read or is not valid, it has no such tool
+            1 problems: the file cannot be read, is not valid, or has no
+              such tool
             2 wrong usage
 """
 
