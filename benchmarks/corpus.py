@@ -31,8 +31,9 @@ outside of this project, with either of
 
 Time is from the document's bytes in memory to a Toolset with input_schema() of every tool called, no
 file written, against json.loads of the same bytes in the same process (best of 3; for YAML, of the
-same data as JSON). Imports and checks are not in it. A document that hits the time limit counts with
-the limit. Documents that read other files are generated from their path and not in the ratio.
+same data as JSON). Imports and checks are not in it, taking apart what was made neither; garbage
+collection is as Python has it by default. A document that hits the time limit counts with the limit.
+Documents that read other files are generated from their path and not in the ratio.
 """
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
