@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from toolgen.openapi.text import clean
+
+MESSAGE_CAP = 500
 Level = Literal["note", "degraded", "skipped"]
 
 
@@ -20,6 +23,10 @@ class Diagnostic:
     level: Level
     message: str
     pointer: str
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MESSAGE_CAP:  # a reference can be as long as a document
+            object.__setattr__(self, "message", clean(self.message, MESSAGE_CAP))
 
     def __str__(self) -> str:
         return f"{self.message} at {self.pointer or '/'}"

@@ -20,10 +20,10 @@ def describe(out: dict[str, Any], found: Any, source: dict[str, Any]) -> list[di
     its value as a `const`; a mapping that is incomplete or ambiguous proves nothing. Returns the
     members that got one, for `settle`.
     """
-    name = found.get("propertyName") if isinstance(found, dict) else None
+    name = found.get("propertyName") if isinstance(found, dict) else found  # 2.0 has the name alone
     if not isinstance(name, str) or not name:
         return []
-    mapping = found.get("mapping")
+    mapping = found.get("mapping") if isinstance(found, dict) else None
     mapping = {k: v for k, v in mapping.items() if isinstance(v, str)} if isinstance(mapping, dict) else {}
     sentence = f"`{one_line(name, 60)}` decides which shape it is"
     if mapping:
@@ -34,7 +34,9 @@ def describe(out: dict[str, Any], found: Any, source: dict[str, Any]) -> list[di
     marked: list[dict[str, Any]] = []
     for key in ("oneOf", "anyOf"):
         if key in out:
-            marked += _constants(out[key], source.get(key) if isinstance(source.get(key), list) else None, name, mapping)
+            marked += _constants(
+                out[key], source.get(key) if isinstance(source.get(key), list) else None, name, mapping
+            )
     return marked
 
 
@@ -47,7 +49,9 @@ def _constants(members: list[Any], sources: Any, name: str, mapping: dict[str, s
         if ref in values:
             return []  # two values for one shape
         values[ref] = value
-    if len(refs) != len(members) or None in refs or len(set(refs)) != len(refs) or set(refs) != set(values):
+    if len(refs) != len(members) or not all(isinstance(ref, str) for ref in refs):
+        return []
+    if len(set(refs)) != len(refs) or set(refs) != set(values):
         return []
     marked = []
     for member, ref in zip(members, refs, strict=True):

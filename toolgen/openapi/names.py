@@ -18,7 +18,9 @@ class Names:
     def __init__(self, root: Resource) -> None:
         self._root = root
         self._taken: set[str] = set()
-        self._reserved = {_legal(name): name for name in reversed(list(_component_names(root.tree)))}
+        names = [(_legal(name), name) for name in reversed(_component_names(root.tree))]
+        self._reserved = dict(names)
+        self._reserved.update(pair for pair in names if pair[0] == pair[1])
 
     def claim(self, place: Place, suffix: str = "") -> str:
         """A name for the schema at this place, with a suffix that is part of it."""

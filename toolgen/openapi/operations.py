@@ -76,14 +76,15 @@ class Reader:
             if s.get("type") == "apiKey"
         }
         self._known_parameters: KnownParameters = {}
+        self._known_answers: dict[int, tuple[list[MediaType], tuple[str, ...]]] = {}
         self._security = read_security(root.tree.get("security"))
 
     def _document_servers(self) -> list[Server]:
         root = self._root
         if self.dialect == "2.0":
-            return old_servers(root, root.node.get("schemes"))
-        found = read_servers(root.child("servers"), root.resource.uri, self.diagnostics)
-        uri = root.resource.uri or ""
+            return old_servers(root, root.node.get("schemes"), self.diagnostics)
+        found = read_servers(root.child("servers"), self.diagnostics)
+        uri = root.resource.read_from or ""
         if not found and uri.startswith(("http://", "https://")):  # no server means `/` of the document's own host
             return [Server("/".join(uri.split("/")[:3]))]
         return found
@@ -138,9 +139,14 @@ class Reader:
             extra = layer.node.get("additionalOperations")
             for key in extra if isinstance(extra, dict) else ():
                 pointer = item.child("additionalOperations", key).pointer
-                found[key.lower()] = (key, layer.child("additionalOperations", key), pointer)
+                if key.lower() in METHODS and key.lower() in found:
+                    note = f"{one_line(key, 30)!r} in `additionalOperations` is left out: the method has its own key"
+                    self.diagnostics.append(Diagnostic("degraded", note, pointer))
+                    continue
+                name = key.lower() if key.lower() in METHODS else key
+                found[name] = (key, layer.child("additionalOperations", key), pointer)
         for method, (wire_method, place, pointer) in found.items():
-            yield method, wire_method, place, pointer
+            yield method.lower(), wire_method, place, pointer
 
     def _operation(
         self, method: str, wire_method: str, path: str, place: Place, layers: list[Place], pointer: str
@@ -203,7 +209,8 @@ class Reader:
     ) -> list[Parameter]:
         """The parameters a model may fill, and one for each path expression nobody declared."""
         names = list(dict.fromkeys(placeholders(path if "#" not in path else _without_fragment(path))))
-        kept, declared = [], set()
+        kept: list[Parameter] = []
+        declared: set[str] = set()
         for parameter in parameters:
             name = parameter.name.lower() if parameter.location == "header" else parameter.name
             if (parameter.location, name) in self._owned or (parameter.location == "header" and name in OWNED_HEADERS):
@@ -212,6 +219,9 @@ class Reader:
             if grammar is not None and not grammar.fullmatch(parameter.name):
                 shown = one_line(parameter.name, 40)
                 parts.say("degraded", f"{shown!r} is no {parameter.location} name; left out", parameter.pointer)
+                continue
+            if parameter.location == "querystring" and any(p.location == "querystring" for p in kept):
+                parts.say("degraded", "a request has one query string; this parameter is left out", parameter.pointer)
                 continue
             if parameter.location == "path":
                 if parameter.name not in names:
@@ -237,7 +247,7 @@ class Reader:
         for status in group.node:
             if status.startswith("x-"):
                 continue
-            response = parts.follow(group.child(status), f"the response {one_line(status, 10)!r}")
+            response = parts.follow(group.child(status), "a response")
             if response is not None:
                 found.append(self._response(status, response, place, parts))
         return found
@@ -246,12 +256,18 @@ class Reader:
         if self.dialect == "2.0":
             upgraded = upgrade.response(response.node, self._media_names(operation, "produces"))
             response = Place(upgraded, response.resource, response.pointer)
+        description = _text(response.node, "description")
         if status[:1] in "45":  # only told of, never read as an answer
-            return Response(status, _text(response.node, "description"), [], ())
-        content: list[MediaType] = parts.content(response.child("content"))
-        headers = response.node.get("headers")
-        names = tuple(name for name in headers if _TOKEN.fullmatch(name)) if isinstance(headers, dict) else ()
-        return Response(status, _text(response.node, "description"), content, names)
+            return Response(status, description, [], ())
+        known = self._known_answers.get(id(response.node))
+        if known is None:
+            content = parts.content(response.child("content")) if "content" in response.node else []
+            headers = response.node.get("headers")
+            names = tuple(name for name in headers if _TOKEN.fullmatch(name)) if isinstance(headers, dict) else ()
+            known = content, names
+            if self.dialect != "2.0":  # an upgraded object is not the document's, and may be gone
+                self._known_answers[id(response.node)] = known
+        return Response(status, description, *known)
 
     def _own_server(self, place: Place, layers: list[Place], diagnostics: list[Diagnostic]) -> Server | None:
         root = self._root
@@ -259,11 +275,11 @@ class Reader:
             schemes = place.node.get("schemes")
             if not isinstance(schemes, list) or schemes == root.node.get("schemes"):
                 return None
-            own = old_servers(root, schemes)
+            own = old_servers(root, schemes, diagnostics)
             return own[0] if own and own != self.servers else None
         for level in (place, *reversed(layers)):
             if level.node.get("servers"):
-                own = read_servers(level.child("servers"), root.resource.uri, diagnostics)
+                own = read_servers(level.child("servers"), diagnostics)
                 if own:
                     return own[0] if own[0] != (self.servers[0] if self.servers else None) else None
                 message = "none of its own servers can be called; the document's is"
@@ -275,7 +291,7 @@ class Reader:
         own = read_security(node.get("security"))
         security = own if own is not None else self._security or ()
         for name in dict.fromkeys(name for alternative in security for name in alternative):
-            if name not in self.security_schemes:
+            if not self.security_schemes.get(name):
                 shown = one_line(name, 60)
                 parts.say("degraded", f"the security scheme {shown!r} is not declared; no credential fits it", pointer)
                 self.security_schemes.setdefault(name, {})  # still demanded: without it the call would be anonymous

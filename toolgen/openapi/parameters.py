@@ -28,7 +28,7 @@ LOCATIONS = frozenset({*STYLES, "querystring"})
 _MEANT = (("json", "application/json"), ("urlencoded", upgrade.FORM), ("form-data", upgrade.MULTIPART))
 
 # Parameter Objects by the identity of their node (a document's nodes live as long as it is read).
-KnownParameters = dict[int, tuple[Parameter, list[Diagnostic]]]
+KnownParameters = dict[int, tuple[tuple[str, str], Parameter, list[Diagnostic]]]
 
 
 class OperationParts:
@@ -67,7 +67,8 @@ class OperationParts:
         for index, group in enumerate(lists):
             seen: set[tuple[str, str]] = set()
             for place in self._members(group):
-                key = self._identity(place)
+                known = self._known.get(id(place.node))
+                key = known[0] if known is not None else self._identity(place)
                 if key is None:
                     continue
                 if key in seen:
@@ -121,10 +122,10 @@ class OperationParts:
         if known is None:
             before = len(self._diagnostics)
             found = self._read_parameter(key, place)
-            self._known[id(place.node)] = found, self._diagnostics[before:]
+            self._known[id(place.node)] = key, found, self._diagnostics[before:]
             return found
-        self._diagnostics.extend(known[1])
-        return known[0]
+        self._diagnostics.extend(known[2])
+        return known[1]
 
     def _read_parameter(self, key: tuple[str, str], place: Place) -> Parameter:
         node = place.node
@@ -158,7 +159,7 @@ class OperationParts:
     def _styled(self, found: Parameter, node: dict[str, Any], place: Place) -> None:
         default, allowed = STYLES[found.location]
         style = node.get("style", default)
-        if style not in allowed:
+        if not isinstance(style, str) or style not in allowed:
             self.say("degraded", f"style {one_line(str(style), 30)!r} is not for {found.location} parameters", place)
             style = default
         explode = node.get("explode")
@@ -169,6 +170,9 @@ class OperationParts:
 
     def _by_content(self, found: Parameter, content: Place) -> None:
         media = self.content(content)
+        if not media and found.location == "querystring":
+            found.media_type = upgrade.FORM
+            return
         if not media:
             self.say("degraded", f"the parameter {one_line(found.name, 60)!r} has no media type; it is text", content)
             found.style, found.explode = STYLES.get(found.location, ("form", frozenset()))[0], False

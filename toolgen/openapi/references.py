@@ -101,11 +101,13 @@ class References:
             address, _, fragment = ref.partition("#")
             target = resource if not address else self._resource(address, resource)
             found = self._found[key] = self._at(target, fragment, ref)
-        except Dangling:
+        except Dangling as fault:
             if resource.home is None:
                 raise
-            # Authors write an `$id` and go on to refer as if there were none.
-            found = self._found[key] = self.resolve(ref, resource.home[0])
+            try:  # authors write an `$id` and go on to refer as if there were none
+                found = self._found[key] = self.resolve(ref, resource.home[0])
+            except Dangling:
+                raise fault from None
         finally:
             self._resolving.discard(key)
         return found
@@ -158,12 +160,15 @@ class References:
             raise Dangling(f"{uri!r} is relative, and a document given as text or mapping has no place of its own")
         try:
             document = self._fetch(uri, base)
-        except Dangling:
+        except Dangling as refused:
             # What a document calls itself (`$self`) need not be where it and its neighbours were found.
             beside = _joined(base.read_from, address)
             if beside == uri or not base.read_from:
                 raise
-            document = self._fetch(beside, base)
+            try:
+                document = self._fetch(beside, base)
+            except Dangling:
+                raise refused from None
         known = self._resources.get(document.uri or uri)
         if known is not None:  # redirected to what was read before
             return known

@@ -21,11 +21,12 @@ from toolgen.openapi.keywords import references
 from toolgen.openapi.names import Names
 from toolgen.openapi.references import Dangling, Place, References, Resource, escape
 from toolgen.openapi.text import clean
-from toolgen.openapi.values import TYPES, VALUES
+from toolgen.openapi.values import TYPES, VALUES, usable_pattern
 
 Direction = Literal["request", "response"]
 DESCRIPTION_CAP = 1000
-_OLD = frozenset({"nullable", "x-nullable", "exclusiveMinimum", "exclusiveMaximum"})
+# What makes a schema take the slow way through `upgrade` and, for `$id`, another base for its references.
+_OLD = frozenset({"nullable", "x-nullable", "exclusiveMinimum", "exclusiveMaximum", "$id"})
 _KNOWN = frozenset({"$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "$defs", "$vocabulary", "definitions"})
 _KNOWN |= {
     "$recursiveRef",
@@ -49,11 +50,12 @@ _SKIPPED: dict[Direction, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a reference means: the definition's name, and whether the schema itself is left out of this direction."""
+    """What a reference means: the definition's name, and whether the schema is left out of this or the other direction."""
 
     name: str
     place: Place
     left_out: bool
+    left_out_there: bool
 
 
 class Schemas:
@@ -77,8 +79,10 @@ class Schemas:
         self._targets: dict[tuple[int, str], Target | str] = {}
         self._named: dict[tuple[int, str], Target] = {}
         self._waiting: deque[Target] = deque()
-        self._removed: dict[int, frozenset[str]] = {}
+        self._removed: dict[int, tuple[dict[str, Any], frozenset[str]]] = {}  # with the object whose id it is
         self._composed: list[dict[str, Any]] = []
+        self._constants: list[dict[str, Any]] = []
+        self._silent: dict[str, set[int]] = {self._skip: set(), self._other: set()}  # ids of what does not say so
         self._all: Mapping[str, Any] = self.definitions
         self._split: set[str] = set()
         self._current: str | None = None
@@ -88,27 +92,34 @@ class Schemas:
     def convert(self, place: Place) -> Any:
         """The schema at a place as JSON Schema 2020-12: a mapping, or a boolean."""
         self._place, self._root, self._current = place, place.node, None
-        return self._schema(place.node, place.resource)
+        return self._whole(place)
 
     def drain(self) -> None:
         """Convert every definition that was named and is not there yet."""
         while self._waiting:
             target = self._waiting.popleft()
             self._place, self._root, self._current = target.place, target.place.node, target.name
-            self.definitions[target.name] = self._schema(target.place.node, target.place.resource)
+            self.definitions[target.name] = self._whole(target.place)
         self._current = None
 
     def finish(self) -> None:
         """What needs every definition: `required` across compositions, and constants of discriminators."""
         self._all = ChainMap(self.definitions, self._base.definitions if self._base else {})
-        for schema in self._composed:
-            discriminator.settle(schema, self._all)
-        if self._removed:
-            for schema in self._composed:
-                gone = self._gone(schema, set())
-                for part in (schema, *self._inline_members(schema)):
-                    _unrequire(part, gone)
+        for member in self._constants:
+            discriminator.settle(member, self._all)
+        lost = self._lost() if self._removed else {}
+        for schema in self._composed if lost else ():
+            for part in (schema, *self._inline_members(schema)):
+                _unrequire(part, frozenset(lost.get(id(schema), ())))
         self._composed.clear()
+        self._constants.clear()
+
+    def adopt(self, original: dict[str, Any], made: dict[str, Any]) -> None:
+        """What is known of a converted schema holds of one that was made of it, too."""
+        if id(original) in self._removed:
+            self._removed[id(made)] = made, self._removed[id(original)][1]
+        if not {"allOf", "anyOf", "oneOf"}.isdisjoint(made):
+            self._composed.append(made)
 
     def same_in_both_directions(self) -> frozenset[tuple[int, str]]:
         """The places whose definitions, and all they reach, look alike in requests and answers."""
@@ -126,6 +137,14 @@ class Schemas:
 
     # One schema
 
+    def _whole(self, place: Place) -> Any:
+        """The schema at a place; what Python cannot follow any deeper is any value, and reported."""
+        try:
+            return self._schema(place.node, place.resource)
+        except RecursionError:
+            self._diagnose("degraded", "the schema is nested too deep to be read; anything is allowed", place.node)
+            return {}
+
     def _schema(self, node: Any, resource: Resource) -> Any:
         if node.__class__ is not dict:
             return self._not_an_object(node)
@@ -135,12 +154,14 @@ class Schemas:
         source = node
         if not _OLD.isdisjoint(node) or node.get("type") == "file":
             source = upgrade.schema(node, resource.dialect)
+            if "$id" in node and resource.dialect == "3.1":
+                resource = self._references.within(node, resource)
         out: dict[str, Any] = {}
         for key, value in source.items():
             if key == "type" and value.__class__ is str and value in TYPES:
                 out[key] = value
             elif key == "description":
-                if value.__class__ is str:
+                if value.__class__ is str and key not in out:  # a pattern may have written it, with this text
                     out[key] = clean(value, DESCRIPTION_CAP)
             elif key == "properties":
                 self._properties(out, value, node, resource)
@@ -156,11 +177,9 @@ class Schemas:
 
     def _finished(self, out: dict[str, Any], source: dict[str, Any], resource: Resource) -> dict[str, Any]:
         if "discriminator" in source:
-            discriminator.describe(out, source["discriminator"], source)
-        if "required" in out:
-            gone = self._removed.get(id(out))
-            if gone:
-                _unrequire(out, gone)
+            self._constants += discriminator.describe(out, source["discriminator"], source)
+        if id(out) in self._removed:
+            _unrequire(out, self._removed[id(out)][1])
         if "allOf" in out or "anyOf" in out or "oneOf" in out:
             self._composed.append(out)
         if "$ref" not in out:
@@ -182,16 +201,24 @@ class Schemas:
         return {}
 
     def _reference(self, node: dict[str, Any], ref: str, resource: Resource) -> Any:
+        if len(node) > 1 and "$id" in node and resource.dialect == "3.1":
+            resource = self._references.within(node, resource)
         target = self._target(ref, resource)
         if target is None:
             self._diagnose("degraded", str(self._targets[id(resource), ref]) + "; anything is allowed", node)
-            return {}
+            alone = len(node) == 1 or resource.dialect != "3.1"
+            return {} if alone else self._schema({k: v for k, v in node.items() if k != "$ref"}, resource)
         out: dict[str, Any] = {"$ref": "#/$defs/" + target.name}
         if len(node) > 1:
             if resource.dialect == "3.1":
                 siblings = self._schema({k: v for k, v in node.items() if k != "$ref"}, resource)
-                out.update(siblings)
-            elif node.get("description").__class__ is str:  # 3.0 ignores what stands beside $ref; prose does no harm
+                kept = dict(siblings)
+                siblings.clear()  # the same object, which others know by its identity
+                siblings.update(out | kept)
+                if "required" in siblings:
+                    self._composed.append(siblings)
+                return siblings
+            if node.get("description").__class__ is str:  # 3.0 ignores what stands beside $ref; prose does no harm
                 out["description"] = clean(node["description"], DESCRIPTION_CAP)
         return out
 
@@ -222,20 +249,47 @@ class Schemas:
         return place
 
     def _name(self, place: Place) -> Target:
-        where = (id(place.resource), place.pointer)
+        stands = place
+        while stands.resource.home is not None:  # a schema with an `$id` is the same by its pointer
+            outer, pointer = stands.resource.home
+            stands = Place(place.node, outer, pointer + stands.pointer)
+        where = (id(stands.resource), stands.pointer)
         known = self._named.get(where)
         if known is not None:
             return known
-        left_out = isinstance(place.node, dict) and place.node.get(self._skip) is True
+        sides = self._says(self._skip, place.node, place.resource), self._says(self._other, place.node, place.resource)
         earlier = self._base._named.get(where) if self._base else None
         if earlier is not None and where in self._shared:
-            target = Target(earlier.name, place, left_out)
+            target = Target(earlier.name, place, *sides)
         else:
             suffix = f"-{self._direction}" if earlier is not None else ""
-            target = Target(self._names.claim(place, suffix), place, left_out)
+            target = Target(self._names.claim(stands, suffix), place, *sides)
             self._waiting.append(target)
         self._named[where] = target
         return target
+
+    def _says(self, keyword: str, node: Any, resource: Resource) -> bool:
+        """Whether a schema, what it refers to, or a member of its `allOf` says `readOnly` or `writeOnly`."""
+        waiting, seen = [(node, resource)], set()
+        silent = self._silent[keyword]
+        while waiting:
+            here, within = waiting.pop()
+            if not isinstance(here, dict) or id(here) in seen or id(here) in silent:
+                continue
+            seen.add(id(here))
+            if here.get(keyword) is True and ("$ref" not in here or within.dialect == "3.1"):
+                return True
+            if isinstance(here.get("$ref"), str):
+                try:
+                    place = self._references.resolve(here["$ref"], within)
+                except Dangling:
+                    continue
+                waiting.append((place.node, place.resource))
+            members = here.get("allOf")
+            if isinstance(members, list):
+                waiting.extend((member, within) for member in members)
+        silent |= seen
+        return False
 
     # Keywords that hold schemas
 
@@ -251,10 +305,16 @@ class Schemas:
                 if ref.__class__ is str:
                     target = self._target(ref, resource)
                     left_out = target is not None and target.left_out
+                    if target is not None and target.left_out_there:
+                        self._mark_split()
                     if resource.dialect == "3.1" and below.get(self._skip) is True:
                         left_out = True
                 else:
                     left_out = below.get(self._skip) is True
+                    if "allOf" in below:
+                        left_out = left_out or self._says(self._skip, below, resource)
+                        if self._says(self._other, below, resource):
+                            self._mark_split()
                 if left_out:
                     gone.append(name)
                     continue
@@ -263,7 +323,7 @@ class Schemas:
             made[name] = self._schema(below, resource)
         out["properties"] = made
         if gone:
-            self._removed[id(out)] = frozenset(gone)
+            self._removed[id(out)] = out, frozenset(gone)
             self._mark_split()
 
     def _mark_split(self) -> None:
@@ -273,6 +333,8 @@ class Schemas:
     def _one(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
         if value.__class__ is dict or value.__class__ is bool:
             out[key] = self._schema(value, resource)
+            if key == "not" and out[key] == {} and value != {}:  # unreadable: then nothing is ruled out
+                del out[key]
         else:
             self._diagnose("degraded", f"`{key}` is a schema, this is {_shown(value)}", node)
 
@@ -292,17 +354,35 @@ class Schemas:
         if value.__class__ is not list:
             self._diagnose("degraded", f"`{key}` is an array of schemas, this is {_shown(value)}", node)
         elif value:
-            out[key] = [self._schema(member, resource) for member in value]
+            made = [self._schema(member, resource) for member in value]
+            if key == "oneOf" and any(
+                new == {} != old and isinstance(old, dict) for new, old in zip(made, value, strict=True)
+            ):
+                key = "anyOf"  # a member that cannot be read would match beside the one that does
+            out[key] = made if key not in out else [*out[key], *made]
 
     def _map(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
         if value.__class__ is not dict:
             self._diagnose("degraded", f"`{key}` is an object of schemas, this is {_shown(value)}", node)
             return
         if key == "patternProperties":
-            for pattern in [p for p in value if VALUES["pattern"]({}, "pattern", p, {})]:
-                self._diagnose("degraded", f"the pattern {_shown(pattern)} cannot be checked", node)
-                value = {k: v for k, v in value.items() if k != pattern}
+            value = self._patterns(value, node)
         out[key] = {name: self._schema(member, resource) for name, member in value.items()}
+
+    def _patterns(self, value: dict[str, Any], node: Any) -> dict[str, Any]:
+        """`patternProperties` with mended patterns; one that cannot be checked may be any name."""
+        kept: dict[str, Any] = {}
+        for pattern, member in value.items():
+            usable = usable_pattern(pattern)
+            if usable is None:
+                self._diagnose("degraded", f"the pattern {_shown(pattern)} cannot be checked", node)
+                if "additionalProperties" in node or "unevaluatedProperties" in node:
+                    kept.setdefault("", {})
+            elif usable in kept:
+                kept[usable] = {"allOf": [kept[usable], member]}
+            else:
+                kept[usable] = member
+        return kept
 
     def _dependencies(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
         """`dependencies` of draft 7, which 2019-09 split in two."""
@@ -321,14 +401,28 @@ class Schemas:
 
     # Removed properties across compositions
 
-    def _gone(self, schema: Any, seen: set[int]) -> frozenset[str]:
-        if not isinstance(schema, dict) or id(schema) in seen:
-            return frozenset()
-        seen.add(id(schema))
-        gone = self._removed.get(id(schema), frozenset())
-        for member in self._members(schema):
-            gone |= self._gone(member, seen)
-        return gone
+    def _lost(self) -> dict[int, set[str]]:
+        """By the id of a composed schema: the properties that it or what it is composed of has lost."""
+        users: dict[int, list[dict[str, Any]]] = {}
+        waiting, seen = list(self._composed), set(map(id, self._composed))
+        while waiting:
+            here = waiting.pop()
+            for member in self._members(here):
+                if isinstance(member, dict):
+                    users.setdefault(id(member), []).append(here)
+                    if id(member) not in seen:
+                        seen.add(id(member))
+                        waiting.append(member)
+        lost: dict[int, set[str]] = {}
+        for holder, names in self._removed.values():
+            waiting = [holder]
+            while waiting:
+                here = waiting.pop()
+                known = lost.setdefault(id(here), set())
+                if not names <= known:
+                    known |= names
+                    waiting += users.get(id(here), [])
+        return lost
 
     def _members(self, schema: dict[str, Any]) -> Iterable[Any]:
         ref = schema.get("$ref")

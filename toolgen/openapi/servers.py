@@ -20,11 +20,15 @@ _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f\\{}]")
 _SCHEME_KEYS = ("type", "scheme", "in", "name", "bearerFormat", "openIdConnectUrl", "flows")
 
 
-def read_servers(place: Place, document_uri: str | None, diagnostics: list[Diagnostic]) -> list[Server]:
-    """The usable servers of a `servers` array; URLs are resolved against the document's own if it has one."""
+def read_servers(place: Place, diagnostics: list[Diagnostic]) -> list[Server]:
+    """The usable servers of a `servers` array; URLs are relative to where its document was read.
+
+    `$self` has no part in it: it names the document, and the API may well be elsewhere.
+    """
     if not isinstance(place.node, list):
         return []
-    found = [_server(place.child(index), document_uri, diagnostics) for index in range(len(place.node))]
+    read_from = place.resource.read_from
+    found = [_server(place.child(index), read_from, diagnostics) for index in range(len(place.node))]
     return [server for server in found if server is not None]
 
 
@@ -76,9 +80,10 @@ def _variables(url: str, declared: Any, place: Place, diagnostics: list[Diagnost
     for name in dict.fromkeys(_VARIABLE.findall(url)):
         node = declared.get(name) if isinstance(declared, dict) else None
         node = node if isinstance(node, dict) else {}
-        enum = tuple(str(v) for v in node.get("enum") or () if isinstance(v, str | int | float))
+        values = node.get("enum")
+        enum = tuple(str(v) for v in values if isinstance(v, str | int | float)) if isinstance(values, list) else ()
         default = node.get("default", enum[0] if enum else None)
-        if default is None:
+        if not isinstance(default, str | int | float):
             message = f"the server variable {one_line(name, 60)!r} has no default; it must be given to call anything"
             diagnostics.append(Diagnostic("degraded", message, str(place)))
             found[name] = (None, enum)
@@ -91,10 +96,16 @@ def _variables(url: str, declared: Any, place: Place, diagnostics: list[Diagnost
     return found
 
 
-def old_servers(root: Place, schemes: Any) -> list[Server]:
+def old_servers(root: Place, schemes: Any, diagnostics: list[Diagnostic]) -> list[Server]:
     """The servers of a 2.0 document, for the schemes an operation or the document names."""
-    nodes = upgrade.servers(root.node, schemes, root.resource.uri)
-    return [Server(_resolved(node["url"], root.resource.uri)) for node in nodes]
+    found = []
+    for node in upgrade.servers(root.node, schemes, root.resource.read_from):
+        url = _resolved(node["url"], root.resource.read_from)
+        if fault := _fault(url):
+            diagnostics.append(Diagnostic("note", f"a server is left out: {fault}", str(root.child("host"))))
+        else:
+            found.append(Server(url))
+    return found
 
 
 def read_security_schemes(references: References, diagnostics: list[Diagnostic]) -> dict[str, dict[str, Any]]:
@@ -121,7 +132,11 @@ def read_security_schemes(references: References, diagnostics: list[Diagnostic])
 
 
 def read_security(value: Any) -> tuple[tuple[str, ...], ...] | None:
-    """A `security` array as an OR of ANDs of scheme names; None where there is no array."""
+    """A `security` array as an OR of ANDs of scheme names; None where there is no array.
+
+    A bare name is read as a requirement of that scheme: without it the call would be anonymous.
+    """
     if not isinstance(value, list):
         return None
-    return tuple(tuple(str(name) for name in alternative) for alternative in value if isinstance(alternative, dict))
+    found = [(a,) if isinstance(a, str) else tuple(a) for a in value if isinstance(a, dict | str)]
+    return None if value and not found else tuple(found)

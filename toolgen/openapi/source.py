@@ -134,6 +134,11 @@ class Loader:
         others = {id(d): d for _, d in sorted(self._cache.items()) if d is not self._root}
         return [d.content for d in (*([self._root] if self._root else ()), *others.values())]
 
+    def forget(self) -> None:
+        """Let go of everything that was read."""
+        self._root = None
+        self._cache.clear()
+
     def _allowed_file(self, uri: str, base: str | None, root: str | None) -> str:
         """The path of a file: URI, all links resolved, if the rules allow to read it."""
         if base is not None and _scheme(base) != "file":

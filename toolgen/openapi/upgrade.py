@@ -64,8 +64,6 @@ def schema(node: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
             changed = {key: value for key, value in changed.items() if key != limit}
             if node[limit] and boundary in changed:
                 changed[limit] = changed.pop(boundary)
-    if isinstance(node.get("discriminator"), str):
-        changed = {**changed, "discriminator": {"propertyName": node["discriminator"]}}
     if node.get("type") == "file":
         changed = {**changed, "type": "string", "format": "binary"}
     if nullable is True:

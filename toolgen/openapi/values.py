@@ -43,6 +43,7 @@ _MEANT: dict[str, dict[str, Any]] = {
 }
 EXAMPLE_CAP = 1000
 TITLE_CAP = 200
+WORD_CAP = 100
 
 
 def _type(out: dict[str, Any], key: str, value: Any, schema: dict[str, Any]) -> str | None:
@@ -63,9 +64,11 @@ def _type(out: dict[str, Any], key: str, value: Any, schema: dict[str, Any]) -> 
     return None if len(kept) == len(set(map(str, value))) else f"`type` has members that are no types: {_shown(value)}"
 
 
-def _text(out: dict[str, Any], key: str, value: Any, schema: dict[str, Any]) -> str | None:
+def _word(out: dict[str, Any], key: str, value: Any, schema: dict[str, Any]) -> str | None:
     if value.__class__ is str:
-        out[key] = value
+        out[key] = (
+            value if len(value) <= WORD_CAP and value.isascii() and value.isprintable() else one_line(value, WORD_CAP)
+        )
     return None
 
 
@@ -120,7 +123,8 @@ def _enum(out: dict[str, Any], key: str, value: Any, schema: dict[str, Any]) -> 
     if kind.__class__ is list:  # `[string, 'null']`
         kind = next((k for k in kind if k != "null"), None) if len(kind) == 2 and "null" in kind else None
     cast = _CASTS.get(kind) if kind.__class__ is str else None
-    out[key] = [cast(v) for v in values] if cast else values
+    as_written = cast is None or (kind == "string" and set(map(type, values)) == {str})
+    out[key] = values if as_written or cast is None else [cast(v) for v in values]
     return None
 
 
@@ -200,7 +204,10 @@ def usable_pattern(pattern: str) -> str | None:
     """The pattern as ECMA-262 has it (Unicode mode), mended where the meaning is plain, or None."""
     if _SIMPLE_PATTERN.fullmatch(pattern):
         return pattern
-    for candidate in (pattern, _mended(pattern)):
+    pattern = _FOREIGN.sub(_translated, pattern)
+    if _NOT_ECMA.search(pattern):
+        return None
+    for candidate in (pattern, _HYPHEN.sub(r"\1\-", pattern)):
         if _compiles(candidate):
             return candidate
     return None
@@ -208,13 +215,18 @@ def usable_pattern(pattern: str) -> str | None:
 
 # Anchored runs of literals and simple classes, each with an optional count: always valid.
 _SIMPLE_PATTERN = re.compile(
-    r"\^?(?:(?:[A-Za-z0-9_:/ @-]|\\[dws.]|\[(?:[A-Za-z0-9_]-[A-Za-z0-9_]|[A-Za-z0-9_ .:/@])+\])(?:[*+?]|\{\d{1,3}\})?)*\$?"
+    r"\^?(?:(?:[A-Za-z0-9_:/ @-]|\\[dws.]|\[(?:a-z|A-Z|0-9|1-9|a-f|A-F|[A-Za-z0-9_ .:/@])+\])(?:[*+?]|\{\d{1,3}\})?)*\$?"
 )
+# What other dialects have, our validator takes, and ECMA-262 reads as something else or refuses.
+_FOREIGN = re.compile(r"\\([\s\S])|\(\?P<(?![=!])")
+_NOT_ECMA = re.compile(r"(?<!\\)\(\?(?:[a-zA-Z-]+[:)]|>|#|P)")
+_HYPHEN = re.compile(r"(\\[wdsWDS])-")  # `[\w-.]` is legal outside Unicode mode
 
 
-def _mended(pattern: str) -> str:
-    pattern = re.sub(r"(\\[wdsWDS])-", r"\1\\-", pattern)  # `[\w-.]` is legal outside Unicode mode
-    return pattern.replace(r"\A", "^").replace(r"\Z", "$").replace(r"\z", "$").replace("(?<!\\)/", "/")
+def _translated(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return "(?<"
+    return {"A": "^", "Z": "$", "z": "$"}.get(match[1], match[0])
 
 
 def _compiles(pattern: str) -> bool:
@@ -253,7 +265,7 @@ def _shown(value: Any) -> str:
 VALUES: dict[str, Checker] = {
     "type": _type,
     "title": _title,
-    "format": _text,
+    "format": _word,
     "enum": _enum,
     "const": _data,
     "default": _data,
@@ -262,8 +274,8 @@ VALUES: dict[str, Checker] = {
     "pattern": _pattern,
     "required": _required,
     "dependentRequired": _dependent,
-    "contentEncoding": _text,
-    "contentMediaType": _text,
+    "contentEncoding": _word,
+    "contentMediaType": _word,
     "uniqueItems": _flag,
     "deprecated": _flag,
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _number),

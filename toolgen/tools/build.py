@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolgen.openapi.diagnostics import Diagnostic
@@ -11,7 +11,7 @@ from toolgen.openapi.keywords import references
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Server
 from toolgen.openapi.names import Names
 from toolgen.openapi.parameters import is_json
-from toolgen.openapi.references import Dangling, References
+from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.schema import Schemas
 from toolgen.openapi.text import clean
 from toolgen.openapi.values import keep_examples
@@ -23,7 +23,19 @@ from toolgen.tools.siblings import Siblings
 from toolgen.tools.template import leaf_of
 
 _IDEMPOTENT = READ_METHODS | {"put", "delete"}
-_UNSENT_HEADERS = frozenset({"set-cookie", "set-cookie2"})
+_UNSENT_HEADERS = frozenset({"set-cookie", "set-cookie2", "content-type"})
+COMPOSITIONS = ("allOf", "anyOf", "oneOf")
+_DEEPEST = 5  # schemas inside each other that are looked through for a file
+
+
+class Parts:
+    """What the parts of a form are known by: `file` is the schema of one, `raw` names those of a binary media type."""
+
+    def __init__(self, kind: str, encoding: Mapping[str, Mapping[str, Any]]) -> None:
+        self.file: dict[str, Any] = media.FILE if kind == "multipart" else media.BASE64
+        types = {name: str(entry.get("contentType") or "text/plain").split(",") for name, entry in encoding.items()}
+        self.raw = {name for name, given in types.items() if not any(map(media.is_textual, given))}
+        self.seen: set[int] = set()
 
 
 class Builder:
@@ -152,31 +164,25 @@ class Builder:
         if choice.media.schema is not None:
             converted = self._request.convert(choice.media.schema)
             self._request.drain()
-        what, definitions = "", self._request.definitions
         encoding = {name: dict(entry) for name, entry in choice.media.encoding.items()}
-        binary = choice.kind == "binary"
-        if choice.kind == "multipart":
-            converted, files = self._with_files(converted)
+        if choice.kind in ("form", "multipart"):
+            converted, files = self._with_files(converted, Parts(choice.kind, encoding))
             for name in files:
                 encoding.setdefault(name, {})["binary"] = True
-        if choice.kind in ("text", "opaque"):
-            plain = describe.resolved(converted, definitions)
-            schema = media.text_schema(plain, choice.media_type, opaque=choice.kind == "opaque")
-        elif binary:
-            schema = media.binary_schema(describe.resolved(converted, definitions))
+        binary, plain = choice.kind == "binary", describe.resolved(converted, self._request.definitions)
+        if binary:
+            schema = media.binary_schema(plain)
+        elif choice.kind in ("text", "xml", "opaque"):
+            schema = media.text_schema(plain)
         else:
-            what = {"json": "JSON", "form": "Form", "multipart": "Multipart form"}[choice.kind]
             schema = converted if isinstance(converted, dict) else {} if converted else {"not": {}}
         if "examples" not in schema and not binary:
-            texts_only = choice.kind in ("text", "opaque")
+            texts_only = schema.get("type") == "string"
             keep_examples(schema, [e for e in choice.media.examples[:1] if isinstance(e, str) or not texts_only])
-        own = "" if "$ref" in schema else schema.get("description", "")
-        prose = body.description or own
-        if what:
-            schema["description"] = describe.body_description(what, self._shape_of(schema), prose)
-        elif prose and prose != own:
-            said = schema.get("description")
-            schema["description"] = clean(f"{said}\n{prose}" if said else prose, describe.BODY_CAP)
+        own = converted.get("description") if isinstance(converted, dict) else ""
+        shape = "" if binary or choice.kind == "text" else self._shape_of(converted)
+        prose = body.description or own or schema.get("description", "")
+        schema["description"] = describe.body_description(choice.kind, choice.media_type, shape, prose)
         template: dict[str, Any] = {"value": leaf_of(key), "mediaType": choice.media_type}
         if choice.alternatives:
             template["alternatives"] = choice.alternatives
@@ -186,9 +192,9 @@ class Builder:
             template["binary"] = True
         return schema, template
 
-    def _shape_of(self, schema: dict[str, Any]) -> str:
+    def _shape_of(self, schema: Any) -> str:
         """The words for a body's schema, found once for each definition."""
-        ref = schema.get("$ref") if len(schema) == 1 else None
+        ref = schema.get("$ref") if isinstance(schema, dict) and len(schema) == 1 else None
         if ref is None:
             return describe.body_shape(schema, self._request.definitions)
         if ref not in self._shapes:
@@ -201,49 +207,74 @@ class Builder:
             return ""
         try:
             node = self._references.follow(found.schema).node
+            if self._holds_file(found.schema):
+                return "file"
         except Dangling:
             return ""
-        if not isinstance(node, dict):
-            return ""
-        properties = node.get("properties")
-        if isinstance(properties, dict):
-            return "file" if any(media.is_binary(p) for p in properties.values()) else "object"
         if media.is_binary(node):
             return "binary"
-        return "text" if node.get("type") == "string" else "object"
+        return "" if not isinstance(node, dict) else "text" if node.get("type") == "string" else "object"
 
-    def _with_files(self, schema: Any) -> tuple[Any, list[str]]:
-        """A multipart body's schema with its files as base64 text, and the names of their parts."""
-        definitions = self._request.definitions
-        root = describe.resolved(schema, definitions)
-        if not isinstance(root, dict):
+    def _holds_file(self, place: Place, inside: bool = False, depth: int = 0) -> bool:
+        """Whether a property is a file, or an array of them; `inside` a property."""
+        place = self._references.follow(place)
+        node = place.node
+        if not isinstance(node, dict) or depth > _DEEPEST:
+            return False
+        if inside:
+            below = [place.child("items")] if "items" in node else []
+        else:
+            properties = node.get("properties")
+            below = [place.child("properties", name) for name in properties] if isinstance(properties, dict) else []
+        if (inside and media.is_binary(node)) or any(self._holds_file(one, True, depth + 1) for one in below):
+            return True
+        members = [place.child(key, i) for key in COMPOSITIONS for i in range(len(node.get(key) or ()))]
+        return any(self._holds_file(one, inside, depth + 1) for one in members)
+
+    def _with_files(self, schema: Any, parts: Parts) -> tuple[Any, list[str]]:
+        """A form's schema with its files as base64 text, and the names of their parts."""
+        root = describe.resolved(schema, self._request.definitions)
+        if not isinstance(root, dict) or id(root) in parts.seen:
             return schema, []
-        made, files = dict(root), []
+        parts.seen.add(id(root))
+        made, files = {**root, **{key: value for key, value in schema.items() if key != "$ref"}}, []
         if isinstance(root.get("properties"), dict):
             made["properties"] = dict(root["properties"])
             for name, value in root["properties"].items():
-                part = self._file_part(value)
+                part = self._file_part(value, parts, name)
                 if part is not None:
                     made["properties"][name] = part
                     files.append(name)
-        for composition in ("allOf", "anyOf", "oneOf"):
-            members = [self._with_files(member) for member in root.get(composition, ())]
+        for composition in COMPOSITIONS:
+            members = [self._with_files(member, parts) for member in root.get(composition, ())]
             if any(names for _, names in members):
                 made[composition] = [member for member, _ in members]
                 files += [name for _, names in members for name in names]
         if not files:
             return schema, []
+        self._request.adopt(root, made)
         self._copied = self._copied or root is not schema
         return made, list(dict.fromkeys(files))
 
-    def _file_part(self, schema: Any) -> dict[str, Any] | None:
+    def _file_part(self, schema: Any, parts: Parts, name: str, depth: int = 0) -> dict[str, Any] | None:
+        """The schema of a property that is a file, an array of files, or one of these or something else."""
         found = describe.resolved(schema, self._request.definitions)
-        if media.is_binary(found):
-            kept = {key: found[key] for key in ("title", "description", "deprecated") if key in found}
-            return {**media.FILE, **kept}
-        if isinstance(found, dict) and found.get("type") == "array" and "items" in found:
-            inner = self._file_part(found["items"])
+        if not isinstance(found, dict) or depth > _DEEPEST:
+            return None
+        kept = {key: found[key] for key in ("title", "description", "deprecated") if key in found}
+        if media.is_binary(found) or (name in parts.raw and media.is_untyped(found)):
+            return {**parts.file, **kept}
+        if "items" in found:
+            inner = self._file_part(found["items"], parts, name, depth + 1)
             return {**found, "items": inner} if inner is not None else None
+        for key in COMPOSITIONS:
+            members = found.get(key, ())
+            made = [self._file_part(member, parts, name, depth + 1) for member in members]
+            if any(made) and key == "allOf":
+                return {**next(filter(None, made)), **kept}
+            if any(made):  # base64 may look like another member too: any of them will do
+                choice = [new or old for new, old in zip(made, members, strict=True)]
+                return {**{k: v for k, v in found.items() if k not in ("oneOf", "anyOf")}, "anyOf": choice}
         return None
 
     # Answers
@@ -274,7 +305,9 @@ class Builder:
         carrying = [
             r
             for r in operation.responses
-            if r.status in ("201", "202") or r.status[:1] == "3" or (r.status[:1] == "2" and not r.content)
+            if r.status in ("201", "202")
+            or r.status[:1] == "3"
+            or (r.status[:1] == "2" and (operation.method == "head" or not r.content))
         ]
         headers = dict.fromkeys(h for r in carrying for h in r.headers if h.lower() not in _UNSENT_HEADERS)
         described: dict[str, Any] = {}

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from toolgen.openapi.keywords import PREFIX
 from toolgen.openapi.model import Operation
 from toolgen.openapi.text import clean, one_line
+from toolgen.openapi.upgrade import NULL
 
 TOOL_CAP = 1024
 PROSE_CAP = 800
@@ -21,11 +23,22 @@ ARGUMENT_CAP = 600
 BODY_CAP = 1000
 _PROPERTIES_SHOWN = 30
 _ERRORS_SHOWN = 8
+_BODIES = {
+    "json": "JSON",
+    "form": "Form",
+    "multipart": "Multipart form",
+    "text": "Text, sent as is",
+    "xml": "A whole {} document as text, sent as is;",
+    "opaque": "A whole {} document as text, sent as is;",
+    "binary": "Bytes, as base64 text",
+}
+_NESTED = 3  # levels of arrays and choices that a type in words goes into
 
 
 def title(operation: Operation, name: str) -> str:
     """A tool's title: the summary, else its name in words."""
-    return one_line(operation.summary, 120) or re.sub(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])", " ", name).strip().capitalize()
+    words = re.sub(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])", " ", name).strip()
+    return one_line(operation.summary, 120) or words.capitalize() or name
 
 
 def tool_description(operation: Operation) -> str:
@@ -43,37 +56,64 @@ def tool_description(operation: Operation) -> str:
 def _errors(operation: Operation) -> Iterable[str]:
     errors = [r for r in operation.responses if r.status[:1] in "45" and r.status[:1]]
     for response in errors[:_ERRORS_SHOWN]:
-        said = one_line(response.description.partition("\n")[0].partition(". ")[0], 60).rstrip(".")
-        yield f"{response.status} {said}".strip()
+        yield f"{response.status} {_first_sentence(response.description)}".strip()
+
+
+@lru_cache(maxsize=1024)  # a document tells of the same few errors with every operation
+def _first_sentence(text: str) -> str:
+    return one_line(text.strip().partition("\n")[0].partition(". ")[0], 60).rstrip(".")
 
 
 def in_prose(path: str) -> str:
     """A path template without braces: `/pets/:petId`."""
-    return one_line(re.sub(r"\{([^{}]+)\}", r":\1", path), 300)
+    return one_line(re.sub(r"[{}]", "", re.sub(r"\{([^{}]+)\}", r":\1", path)), 300)
 
 
 def hints(schema: Any, definitions: Mapping[str, Any]) -> str:
     """What the schema says of an argument nobody described: values, default, format, example."""
-    found = resolved(schema, definitions)
-    if not isinstance(found, dict):
-        return ""
+    found = _keywords(schema, definitions)
+    values = found.get("enum") or _keywords(found.get("items"), definitions).get("enum")
     said = []
-    values = found.get("enum") or (found["items"].get("enum") if isinstance(found.get("items"), dict) else None)
-    if isinstance(values, list) and values:
+    if values:
         shown = ", ".join(_value(v) for v in values[:20])
         said.append(f"One of: {shown}" + (f" and {len(values) - 20} more" if len(values) > 20 else ""))
     if "default" in found:
         said.append(f"Default: {_value(found['default'])}")
-    if isinstance(found.get("format"), str):
+    if "format" in found:
         said.append(f"Format: {one_line(found['format'], 40)}")
-    if not values and isinstance(found.get("examples"), list):
+    if not values and found.get("examples"):
         said.append(f"Example: {_value(found['examples'][0])}")
     return clean(". ".join(said) + "." if said else "", ARGUMENT_CAP)
 
 
-def body_description(what: str, shape: str, prose: str) -> str:
-    """What the body is (`JSON`, `Form`), its shape in words, and what the document says of it."""
-    said = clean(f"{what} {shape}.", BODY_CAP)
+def _keywords(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords that hold for a value unless it is null, nearest first: of the schema and of what it is made of."""
+    found: dict[str, Any] = {}
+    for layer in _layers(schema, definitions):
+        found = {**layer, **found} if found else layer
+    return found
+
+
+def _layers(schema: Any, definitions: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schema, then through references, `allOf` and choices between one schema and null (at most 50)."""
+    waiting, seen = [schema], 0
+    while waiting and seen < 50:
+        here, seen = waiting.pop(0), seen + 1
+        if not isinstance(here, dict):
+            continue
+        yield here
+        if "$ref" in here:
+            waiting.append(definitions.get(here["$ref"].removeprefix(PREFIX)))
+        waiting.extend(here.get("allOf", ()))
+        for key in ("anyOf", "oneOf"):
+            members = [member for member in here.get(key, ()) if member != NULL]
+            waiting.extend(members if len(members) == 1 else ())
+
+
+def body_description(kind: str, media_type: str, shape: str, prose: str) -> str:
+    """What the model writes for a body, its shape in words, and what the document says of it."""
+    what = _BODIES[kind].format(one_line(media_type, 80))
+    said = clean(f"{what} {shape}.", BODY_CAP) if shape not in ("", "string") or kind == "json" else f"{what}."
     return f"{said}\n{clean(prose, 400)}" if prose.strip() else said
 
 
@@ -82,12 +122,18 @@ def body_shape(schema: Any, definitions: Mapping[str, Any]) -> str:
     if schema == {} or schema is True:
         return "value; the document declares no schema"
     properties, required = top_level(schema, definitions)
-    container = _container(resolved(schema, definitions))
+    container = _type(schema, definitions) or "object"
     if not properties:
-        return container
+        properties, required = top_level(_keywords(schema, definitions).get("items"), definitions)
+        container += ", each"
+    if not properties:
+        return container.removesuffix(", each")
+    first = (
+        sorted(properties, key=lambda name: name not in required) if len(properties) > _PROPERTIES_SHOWN else properties
+    )
     shown = [
-        f"{_name(name)} ({_type(value, definitions)}{', required' if name in required else ''})"
-        for name, value in list(properties.items())[:_PROPERTIES_SHOWN]
+        f"{_name(name)} ({_type(properties[name], definitions) or 'any'}{', required' if name in required else ''})"
+        for name in list(first)[:_PROPERTIES_SHOWN]
     ]
     more = len(properties) - len(shown)
     return f"{container} with {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
@@ -101,13 +147,9 @@ def top_level(schema: Any, definitions: Mapping[str, Any]) -> tuple[dict[str, An
     """The properties of an object and which are required, through references and `allOf`."""
     properties: dict[str, Any] = {}
     required: set[str] = set()
-    waiting, seen = [schema], 0
-    while waiting and seen < 50:
-        here, seen = resolved(waiting.pop(0), definitions), seen + 1
-        if isinstance(here, dict):
-            properties = {**here.get("properties", {}), **properties} if properties else here.get("properties", {})
-            required.update(here.get("required", ()))
-            waiting.extend(here.get("allOf", ()))
+    for here in _layers(schema, definitions):
+        properties = {**here.get("properties", {}), **properties} if properties else here.get("properties", {})
+        required.update(here.get("required", ()))
     return properties, required
 
 
@@ -121,27 +163,24 @@ def resolved(schema: Any, definitions: Mapping[str, Any]) -> Any:
     return None
 
 
-def _container(schema: Any) -> str:
-    kind = schema.get("type") if isinstance(schema, dict) else None
+def _type(schema: Any, definitions: Mapping[str, Any], depth: int = 0) -> str:
+    """The type in words, empty where the schema leaves it open."""
+    found = _keywords(schema, definitions)
+    kind = found.get("type")
     if isinstance(kind, list):
-        kind = next((k for k in kind if k != "null"), None)
-    return kind if isinstance(kind, str) and kind != "null" else "object"
-
-
-def _type(schema: Any, definitions: Mapping[str, Any]) -> str:
-    found = resolved(schema, definitions)
-    kind = found.get("type") if isinstance(found, dict) else None
-    if isinstance(kind, str):
-        if kind == "array" and isinstance(found.get("items"), dict):
-            inner = resolved(found["items"], definitions)
-            named = inner.get("type") if isinstance(inner, dict) else None
-            return f"array of {named}" if isinstance(named, str) else "array"
-        return kind
-    if isinstance(kind, list):
-        return " or ".join(str(k) for k in kind)
-    if isinstance(found, dict) and ("properties" in found or "allOf" in found):
+        return " or ".join(kind)
+    if kind == "array" or (kind is None and ("items" in found or "prefixItems" in found)):
+        inner = _type(found.get("items"), definitions, depth + 1) if depth < _NESTED else ""
+        return f"array of {inner}" if inner else "array"
+    if kind is not None:
+        return str(kind)
+    if "properties" in found or "additionalProperties" in found:
         return "object"
-    return "enum" if isinstance(found, dict) and "enum" in found else "any"
+    members = found.get("anyOf") or found.get("oneOf") or ()
+    kinds = dict.fromkeys(_type(member, definitions, depth + 1) for member in members) if depth < _NESTED else {}
+    if kinds and all(kinds):
+        return " or ".join(kinds)
+    return "enum" if "enum" in found or "const" in found else ""
 
 
 def _value(value: Any) -> str:

@@ -16,7 +16,7 @@ from toolgen.openapi.json_text import paused_gc
 from toolgen.openapi.model import Operation
 from toolgen.openapi.operations import Reader, Skipped
 from toolgen.openapi.references import References
-from toolgen.openapi.source import Document, Limits, Loader
+from toolgen.openapi.source import Limits, Loader
 from toolgen.openapi.version import dialect_of
 from toolgen.tools.build import Builder
 from toolgen.tools.model import Toolset
@@ -62,15 +62,19 @@ def generate(
     _check_arguments(api, server, name_prefix, name_limit)
     selection = Selection(include, exclude)
     loader = Loader(limits=limits or Limits(), allowed_roots=allow_roots, allowed_hosts=allow_hosts, headers=headers)
-    with paused_gc():  # a million objects are made here, and no cycle among them is garbage
+
+    def made() -> Toolset:  # the document is gone before the collector looks at what is left
         document = loader.load(source)
-        references = References(document, dialect_of(document.tree, document.uri or ""), loader)
-        reader = Reader(references)
+        reader = Reader(References(document, dialect_of(document.tree, document.uri or ""), loader))
         run = _Run(reader, selection, skip_deprecated, progress or (lambda done, total: None))
         run.read()
         run.build(server, name_prefix, name_limit)
-        name = api or api_name(reader.title, _stem(document.uri))
-        return run.toolset(name, server, document, loader)
+        digest = _digest(loader.contents())
+        loader.forget()
+        return run.toolset(api or api_name(reader.title, _stem(document.uri)), server, digest)
+
+    with paused_gc():  # a million objects are made here, and no cycle among them is garbage
+        return made()
 
 
 def _check_arguments(api: str | None, server: str | None, name_prefix: str, name_limit: int) -> None:
@@ -167,14 +171,14 @@ class _Run:
                 continue
         return list(found)
 
-    def toolset(self, api: str, server: str | None, document: Document, loader: Loader) -> Toolset:
+    def toolset(self, api: str, server: str | None, digest: str) -> Toolset:
         """The finished Toolset with its report."""
         reader = self.reader
         own = server or (self.builder.server(reader.servers[0]) if reader.servers else None)
         made = Toolset.model_validate(
             {
                 "api": api,
-                "document": {"title": reader.title, "version": reader.version, "digest": _digest(loader)},
+                "document": {"title": reader.title, "version": reader.version, "digest": digest},
                 "server": own,
                 "securitySchemes": self._security_schemes(),
                 "schemas": self.builder.definitions(self.tools),
@@ -210,9 +214,8 @@ def _servers(made: Toolset) -> tuple[str, ...]:
     return tuple(dict.fromkeys(s if isinstance(s, str) else s.url for s in found if s is not None))
 
 
-def _digest(loader: Loader) -> str:
+def _digest(contents: Sequence[bytes]) -> str:
     """Of everything that was read: one document's bytes, or all of them with their lengths."""
-    contents = loader.contents()
     whole = sha256(contents[0])
     for content in contents[1:]:
         whole.update(len(content).to_bytes(8, "big") + sha256(content).digest())

@@ -241,10 +241,17 @@ class Tool(Model):
         own: dict[str, Any] = marshal.loads(marshal.dumps(self.parameters, 2))  # noqa: S302 (our own bytes)
         return self._definitions.close(own)
 
-    def output_schema(self) -> dict[str, Any] | bool | None:
-        """JSON Schema 2020-12 of a good answer's JSON body, or None; shared like `input_schema`."""
+    def output_schema(self, *, root: bool = True) -> dict[str, Any] | bool | None:
+        """JSON Schema 2020-12 of a good answer's JSON body, or None; shared like `input_schema`.
+
+        It is never a mere reference, since clients look for a type at the root; `root=False` leaves
+        it as it is, for a place inside another schema.
+        """
         schema = self.response.schema_
-        return self._definitions.close(dict(schema)) if isinstance(schema, dict) else schema
+        if not isinstance(schema, dict):
+            return schema
+        whole = self._definitions.named(schema) if root else schema
+        return self._definitions.close(dict(whole)) if isinstance(whole, dict) else bool(whole)
 
 
 class DocumentInfo(Model):

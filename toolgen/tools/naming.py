@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -15,7 +16,7 @@ RESERVED_SOURCES = frozenset({"builtin", "http", "mcp", "a2a", "dynamic", "memor
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
 _HASH = 6
 # Which of two arguments with one key keeps it; the other gets its location as a suffix.
-_PRECEDENCE = ("path", "query", "querystring", "header", "cookie")
+_PRECEDENCE = {"path": 0, "query": 1, "querystring": 2, "header": 3, "cookie": 4}
 
 
 def slug(text: str) -> str:
@@ -92,13 +93,15 @@ def argument_keys(parameters: Iterable[tuple[str, str]]) -> dict[tuple[str, str]
     The wire name is the key if it is valid; two parameters of one name in two locations are two
     arguments, and the path's (then query's, ...) keeps the plain key.
     """
+    parameters = list(parameters)
+    names = {name for _, name in parameters}
+    if len(names) == len(parameters) and all(map(_is_name, names)):
+        return {(location, name): name for location, name in parameters}
     keys: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
-    ranked = sorted(parameters, key=lambda p: (not NAME.fullmatch(p[1]), _PRECEDENCE.index(p[0]), p[1]))
+    ranked = sorted(parameters, key=lambda p: (not _is_name(p[1]), _PRECEDENCE[p[0]], p[1]))
     for location, name in ranked:
-        plain = slug(name)[:NAME_LIMIT] if not NAME.fullmatch(name) else name
-        if len(slug(name)) > NAME_LIMIT:
-            plain = _suffixed(plain, name, NAME_LIMIT)
+        plain = _plain_key(name)
         key, count = plain or location, 1
         while key in taken:
             tail = f"_{location}" if count == 1 else f"_{location}_{count}"
@@ -106,6 +109,19 @@ def argument_keys(parameters: Iterable[tuple[str, str]]) -> dict[tuple[str, str]
         keys[location, name] = key
         taken.add(key)
     return keys
+
+
+@lru_cache(maxsize=4096)
+def _plain_key(name: str) -> str:
+    if _is_name(name):
+        return name
+    plain = slug(name)
+    return plain if len(plain) <= NAME_LIMIT else _suffixed(plain[:NAME_LIMIT], name, NAME_LIMIT)
+
+
+@lru_cache(maxsize=4096)
+def _is_name(text: str) -> bool:
+    return NAME.fullmatch(text) is not None
 
 
 def body_key(taken: Iterable[str]) -> str:

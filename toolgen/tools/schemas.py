@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolgen.openapi.keywords import references
+from toolgen.openapi.keywords import PREFIX, references
 
 
 class Definitions:
@@ -39,6 +39,14 @@ class Definitions:
                 seen.add(name)
                 waiting.extend(self.direct(name) - seen)
         return seen
+
+    def named(self, schema: Any) -> Any:
+        """The schema itself, or the one that it only names."""
+        for _ in range(20):
+            if not isinstance(schema, dict) or set(schema) != {"$ref"}:
+                break
+            schema = self.schemas.get(schema["$ref"].removeprefix(PREFIX), {})
+        return schema
 
     def close(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The schema with the definitions it reaches added as `$defs`; the argument is changed."""

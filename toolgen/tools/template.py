@@ -112,11 +112,27 @@ def _access(node: nodes.Getattr | nodes.Getitem) -> Iterator[str]:
 
 @cache
 def environment() -> Environment:
-    """The sandbox leaves are parsed (and rendered) in: no globals, no loader, undefined is an error."""
+    """The sandbox leaves are parsed (and rendered) in: no globals, no loader, undefined is an error.
+
+    `a.items` is the member of that name, as in JSON, and never an attribute of a Python object.
+    """
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    made = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+    class Members(ImmutableSandboxedEnvironment):
+        """Reads members of mappings and lists, and nothing else."""
+
+        def getitem(self, obj: Any, argument: Any) -> Any:
+            known = isinstance(obj, dict) or (isinstance(obj, list | tuple) and type(argument) is int)
+            try:
+                return obj[argument] if known else self.undefined(obj=obj, name=argument)
+            except LookupError:
+                return self.undefined(obj=obj, name=argument)
+
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            return self.getitem(obj, attribute)
+
+    made = Members(undefined=StrictUndefined, autoescape=False)
     made.globals.clear()
     made.filters = {name: made.filters[name] for name in FILTERS}
     made.tests.clear()

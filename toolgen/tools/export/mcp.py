@@ -21,7 +21,7 @@ def export_tool(tool: Tool, *, output_schemas: bool = False) -> dict[str, Any]:
         "inputSchema": tool.input_schema(),
         "annotations": tool.annotations.model_dump(by_alias=True),
     }
-    answer = tool.output_schema() if output_schemas else None
+    answer = tool.output_schema(root=False) if output_schemas else None
     if answer is not None:
         found["outputSchema"] = _wrapped(answer)
     found["_meta"] = {
