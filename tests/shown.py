@@ -41,13 +41,13 @@ def tables(text: str) -> list[list[list[str]]]:
     """The rows of each table, without its head; a cell that is one code span is what stands in it."""
     found: list[list[list[str]]] = []
     for lines in re.findall(r"^(?:\|.*\|\n)+", text, re.MULTILINE):
-        rows = [[_plain(cell) for cell in line[1:-1].split("|")] for line in lines.splitlines()]
+        rows = [[_plain(cell) for cell in re.split(r"(?<!\\)\|", line[1:-1])] for line in lines.splitlines()]
         found.append(rows[2:])
     return found
 
 
 def _plain(cell: str) -> str:
-    text = cell.strip()
+    text = cell.strip().replace("\\|", "|")
     span = re.fullmatch(r"`([^`]*)`", text)
     return span[1] if span else text
 

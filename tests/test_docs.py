@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -17,14 +18,36 @@ from pytest_httpserver import HTTPServer
 from shown import ROOT, assert_shown, blocks, examples, printed_by, run, section, tables
 
 from toolgen import Toolset, generate, load_toolset
-from toolgen.errors import SourceError
+from toolgen.cli.config import _KEYS, read_config
+from toolgen.errors import SourceError, ToolsetError
 from toolgen.openapi.endpoint import endpoint_path
 from toolgen.openapi.operations import OWNED_HEADERS
-from toolgen.openapi.source import Limits, Loader
+from toolgen.openapi.schema import DESCRIPTION_CAP
+from toolgen.openapi.source import Limits
 from toolgen.openapi.yaml12 import load_yaml
+from toolgen.tools.describe import ARGUMENT_CAP, TOOL_CAP
+from toolgen.tools.export import TARGETS
+from toolgen.tools.export.limits import LIMITS
+from toolgen.tools.model import (
+    Annotations,
+    Body,
+    DocumentInfo,
+    Encoding,
+    Endpoint,
+    Leaf,
+    Model,
+    Provenance,
+    RequestTemplate,
+    Response,
+    Server,
+    ServerVariable,
+    Tool,
+)
+from toolgen.tools.naming import RESERVED_SOURCES
+from toolgen.tools.template import TemplateFault, argument_of, arguments_in
 
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
-DOCUMENTS = PAGES["documents.md"]
+DOCUMENTS, TOOLSET = PAGES["documents.md"], PAGES["toolset.md"]
 PETSTORE = ROOT / "samples/petstore/petstore.yaml"
 
 
@@ -62,8 +85,27 @@ def test_python_prints_what_is_shown(folder: Path, code: str, output: str | None
 
 def test_each_block_is_of_a_kind_that_is_tried() -> None:
     kinds = [(name, kind) for name, page in PAGES.items() for kind, _ in blocks(page)]
-    tried = {"documents.md": {"python", "text"}}
+    tried = {"documents.md": {"python", "text"}, "toolset.md": {"python", "text", "yaml", "json"}}
     assert [one for one in kinds if one[1] not in tried[one[0]]] == []
+    assert kinds.count(("toolset.md", "yaml")) == 2  # the file, and a toolgen.yaml
+    assert kinds.count(("toolset.md", "json")) == 1
+
+
+def test_links_lead_to_pages_and_headings() -> None:
+    for name, page in PAGES.items():
+        for file, heading in re.findall(r"\]\(([\w.-]*)#?([\w-]*)\)", page):
+            target = PAGES[file or name]
+            headings = [
+                re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", target, re.M)
+            ]
+            assert not heading or heading in headings, (name, file, heading)
+
+
+def test_the_caps_are_those_of_the_code() -> None:
+    text = " ".join(section(DOCUMENTS, "## Schemas").split())
+    assert (
+        f"at {DESCRIPTION_CAP} characters in a schema, {ARGUMENT_CAP} of an argument and {TOOL_CAP} of a tool" in text
+    )
 
 
 # documents.md
@@ -150,3 +192,134 @@ def test_what_is_no_argument_is_none() -> None:
     parameters += [{"name": name, "in": "query", "schema": {}} for name in ("token", "kind")]
     made = generate(document({"/x": {"get": {"parameters": parameters}}}, components={"securitySchemes": schemes}))
     assert list(made.tools[0].parameters["properties"]) == ["kind"]
+
+
+# toolset.md
+
+
+def example_file() -> str:
+    return next(code for kind, code in blocks(section(TOOLSET, "## A file")) if kind == "yaml")
+
+
+def aliases(model: type[Model]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def test_the_file_that_is_shown_is_valid(tmp_path: Path) -> None:
+    path = tmp_path / "shop.tools.yaml"
+    path.write_text(example_file(), encoding="utf-8")
+    (tool,) = load_toolset(path).tools
+    assert [binding.argument for binding in tool.bindings] == ["petId", "dry-run", "requestBody"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "model", "inside"),
+    [
+        ("### The file", Toolset, [DocumentInfo, Server, ServerVariable]),
+        ("### A tool", Tool, [Endpoint, Annotations, Provenance]),
+        ("### request", RequestTemplate, []),
+        ("### A leaf", Leaf, []),
+        ("### body", Body, [Encoding]),
+        ("### response", Response, []),
+    ],
+)
+def test_every_key_is_named(heading: str, model: type[Model], inside: list[type[Model]]) -> None:
+    text = section(TOOLSET, heading)
+    assert [key for key, _ in tables(text)[0]] == aliases(model)
+    assert {key for one in inside for key in aliases(one) if f"`{key}`" not in text} == set()
+
+
+def test_the_keys_that_have_to_be_there_are_named() -> None:
+    text = section(TOOLSET, "## A file").partition("### ")[0].partition("An unknown key")[2]
+    needed = [{"toolgen", "api"}]
+    needed += [
+        {aliases(m)[i] for i, f in enumerate(m.model_fields.values()) if f.is_required()} for m in (Tool, Leaf, Body)
+    ]
+    assert set(re.findall(r"`(\w+)`", text)) == set().union(*needed)
+
+
+def test_the_reserved_names_are_named() -> None:
+    text = section(TOOLSET, "### The file")
+    assert {name for name in RESERVED_SOURCES if f"`{name}`" not in text} == set()
+
+
+@pytest.mark.parametrize(("written", "reads"), rows(TOOLSET, "## Templates"))
+def test_a_template_reads_what_is_shown(written: str, reads: str) -> None:
+    value = yaml.safe_load(written)
+    if reads.startswith("refused: "):
+        with pytest.raises(TemplateFault) as caught:
+            arguments_in(value)
+        assert str(caught.value) == reads.removeprefix("refused: ")
+    else:
+        assert arguments_in(value) == ({reads} - {"nothing"})
+        if argument_of(value) is not None:
+            assert argument_of(value) == reads
+
+
+def put(data: Any, place: str, value: Any) -> None:
+    """Set what stands at `tools[0].request.method`."""
+    *steps, last = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", place)]
+    for step in steps:
+        data = data[step]
+    data[last] = value
+
+
+@pytest.mark.parametrize(("place", "value", "problem"), rows(TOOLSET, "## Editing"))
+def test_a_wrong_edit_is_refused_as_shown(tmp_path: Path, place: str, value: str, problem: str) -> None:
+    data = yaml.safe_load(example_file())
+    put(data, place, yaml.safe_load(value))
+    path = tmp_path / "shop.tools.yaml"
+    path.write_text(yaml.safe_dump(data), encoding="utf-8")
+    with pytest.raises(ToolsetError) as caught:
+        load_toolset(path)
+    assert problem in [one.message for one in caught.value.problems]
+
+
+def test_the_schema_that_is_copied_accepts_the_file_that_is_shown(folder: Path) -> None:
+    (code,) = [code for kind, code in blocks(section(TOOLSET, "## Editing")) if kind == "python"]
+    printed_by(code)
+    (settings,) = [json.loads(code) for kind, code in blocks(TOOLSET) if kind == "json"]
+    ((name, _),) = settings["yaml.schemas"].items()
+    schema = json.loads((folder / name).read_text(encoding="utf-8"))
+    jsonschema_rs.Draft202012Validator(schema, offline=True).validate(yaml.safe_load(example_file()))
+
+
+@pytest.mark.parametrize(("paths", "names"), rows(TOOLSET, "## Names"))
+def test_tools_have_the_names_that_are_shown(paths: str, names: str) -> None:
+    made = generate(document(yaml.safe_load(paths)))
+    assert [tool.name for tool in made.tools] == names.split(", ")
+
+
+@pytest.mark.parametrize(("parameters", "arguments"), rows(TOOLSET, "## Names", 1))
+def test_arguments_have_the_keys_that_are_shown(parameters: str, arguments: str) -> None:
+    operation = {"parameters": yaml.safe_load(parameters), "requestBody": {"content": {"application/json": {}}}}
+    (tool,) = generate(document({"/x": {"post": operation}})).tools
+    assert list(tool.parameters["properties"]) == arguments.split(", ")
+
+
+@pytest.mark.parametrize(("content", "media_type", "argument"), rows(TOOLSET, "## Bodies"))
+def test_a_body_is_sent_as_shown(content: str, media_type: str, argument: str) -> None:
+    declared = yaml.safe_load(content)
+    (tool,) = generate(document({"/x": {"post": {"requestBody": {"content": declared}}}})).tools
+    assert tool.request.body is not None
+    assert tool.request.body.media_type == media_type
+    assert set(tool.request.body.alternatives) == set(declared) - {media_type} - {n for n in declared if "*" in n}
+    assert tool.input_schema()["properties"]["requestBody"]["description"].startswith(argument)
+
+
+def test_the_targets_are_there_with_their_limits() -> None:
+    shown = {row[0]: " ".join(row[1:]) for row in tables(section(TOOLSET, "## Exports"))[0]}
+    assert list(shown) == list(TARGETS)
+    missing = [
+        (target, limit.what) for limit in LIMITS for target in limit.targets if str(limit.value) not in shown[target]
+    ]
+    assert missing == []
+
+
+def test_the_toolgen_yaml_is_valid_and_every_key_is_named(folder: Path) -> None:
+    text = section(TOOLSET, "## toolgen.yaml")
+    (code,) = [code for kind, code in blocks(text) if kind == "yaml"]
+    (folder / "toolgen.yaml").write_text(code, encoding="utf-8")
+    assert [job.api for job in read_config(folder / "toolgen.yaml")] == ["petstore", "billing"]
+    assert {key for api in yaml.safe_load(code)["apis"].values() for key in api} == set(_KEYS)
+    assert [row[0] for row in tables(text)[0]] == list(_KEYS)

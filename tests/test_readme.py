@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from shown import ROOT, assert_shown, blocks, examples, printed_by, run
 
-ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-GAP = re.compile(r"^ *\.\.\.$")
-
-
-def examples(kind: str) -> list[pytest.param]:
-    """Each block of that kind with the output that follows it, or None."""
-    followed = zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True)
-    found = [(code, output if after == "text" else None) for (k, code), (after, output) in followed if k == kind]
-    return [pytest.param(*pair, id=pair[0].splitlines()[0][:50]) for pair in found]
-
-
-def assert_shown(shown: str, real: str) -> None:
-    """What is shown is there letter by letter; a line `...` stands for any lines."""
-    pieces: list[list[str]] = [[]]
-    for line in shown.rstrip("\n").splitlines():
-        if GAP.match(line):
-            pieces.append([])
-        else:
-            pieces[-1].append(line)
-    pattern = r"(?:.*\n)*?".join("".join(re.escape(line) + r"\n" for line in piece) for piece in pieces)
-    whole = real.rstrip("\n") + "\n"
-    assert re.fullmatch(pattern, whole) is not None, f"the README shows\n{shown}\nand the output is\n{real}"
+BLOCKS = blocks(README)
 
 
 @pytest.fixture
@@ -48,13 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*command: str, folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize(("code", "output"), examples("bash"))
+@pytest.mark.parametrize(("code", "output"), examples(README, "bash"))
 def test_a_command_prints_what_is_shown(folder: Path, code: str, output: str | None) -> None:
     run(sys.executable, "-m", "toolgen", "generate", "petstore.yaml", folder=folder)
     for line in code.splitlines():
@@ -65,13 +35,11 @@ def test_a_command_prints_what_is_shown(folder: Path, code: str, output: str | N
         assert_shown(output, printed)
 
 
-@pytest.mark.parametrize(("code", "output"), examples("python"))
+@pytest.mark.parametrize(("code", "output"), examples(README, "python"))
 def test_python_prints_what_is_shown(folder: Path, code: str, output: str | None) -> None:
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
+    printed = printed_by(code)
     if output is not None:
-        assert_shown(output, printed.getvalue())
+        assert_shown(output, printed)
 
 
 def test_the_tool_that_is_shown_is_in_the_file(folder: Path) -> None:

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from openapi.documents import document, tool
 
 from toolgen import generate
-from toolgen.openapi.endpoint import endpoint_path, origin_of, placeholders, request_target, skeleton
+from toolgen.openapi.endpoint import (
+    endpoint_path,
+    fragment_placeholders,
+    origin_of,
+    placeholders,
+    request_target,
+    skeleton,
+)
 
 UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
@@ -164,9 +171,14 @@ def test_operations_that_share_a_key_stay_separate_tools() -> None:
     assert len({t.name for t in made.tools}) == 5
 
 
-def test_a_fragment_with_an_expression_makes_no_argument() -> None:
-    made = tool(document({"/#Action={action}": {"post": {"responses": {}}}}))
-    assert (made.endpoint.path, made.parameters["properties"]) == ("/", {})
+def test_a_fragment_is_never_sent_and_an_argument_in_it_has_nowhere_to_go() -> None:
+    paths = {path: {"post": {"responses": {}}} for path in ("/#Action=list", "/#Action={action}")}
+    made = generate(document(paths))
+    assert [(t.endpoint.path, t.parameters["properties"]) for t in made.tools] == [("/", {})]
+    assert made.report is not None
+    assert [o.status for o in made.report.operations] == ["ok", "skipped"]
+    assert fragment_placeholders("/{a}#{b}/{c}") == ["b", "c"]
+    assert fragment_placeholders("/{a#b}") == []
 
 
 def test_placeholders_and_skeleton_agree() -> None:

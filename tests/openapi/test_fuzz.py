@@ -220,7 +220,7 @@ def junk(random: Random, depth: int = 0) -> Any:
 def damaged(document: Any, random: Random) -> Any:
     """The document with a few nodes replaced, removed, moved or renamed, and one operation untouched."""
     made = copy.deepcopy(document)
-    made["paths"]["/control"] = CONTROL
+    made["paths"]["/control"] = copy.deepcopy(CONTROL)
     for _ in range(random.randint(1, 4)):
         found = list(places(made))
         *above, last = random.choice(found)
@@ -246,7 +246,7 @@ def damaged(document: Any, random: Random) -> Any:
         else:
             holder[last] = junk(random)
         made["paths"] = made["paths"] if isinstance(made.get("paths"), dict) else {}
-        made["paths"]["/control"] = CONTROL
+        made["paths"]["/control"] = copy.deepcopy(CONTROL)
     return made
 
 

@@ -190,8 +190,16 @@ def test_a_body_is_required_only_where_it_says_so() -> None:
     assert tool(one({"requestBody": {"content": content, "required": True}})).parameters["required"] == ["requestBody"]
 
 
-@pytest.mark.parametrize("body", [{}, {"content": {}}, {"content": None}, {"content": 3}, [], "text"])
-def test_a_body_without_content_is_none(body: Any) -> None:
+@pytest.mark.parametrize("body", [{}, {"content": {}}, {"content": None}, {"content": 3}])
+def test_a_body_without_a_media_type_is_json_and_reported(body: Any) -> None:
+    made = generate(one({"requestBody": body}))
+    assert made.tools[0].request.body is not None
+    assert made.tools[0].request.body.media_type == "application/json"
+    assert "declares no media type" in said(made)[0]
+
+
+@pytest.mark.parametrize("body", [None, [], "text", 3])
+def test_what_is_no_body_is_none(body: Any) -> None:
     assert tool(one({"requestBody": body})).request.body is None
 
 

@@ -431,6 +431,7 @@ SCHEMAS = st.recursive(_SIMPLE, _objects, max_leaves=6)
 def test_an_instance_is_valid_against_ours_exactly_if_it_is_against_the_original(
     schema: Any, first: Any, second: Any, instances: list[Any]
 ) -> None:
+    assume(not any(isinstance(each, dict) and "$ref" in each for each in (first, second)))  # they may make a circle
     definitions = {"A": first, "B": second}
     text = json.dumps({"$defs": definitions, "allOf": [schema]}).replace("#/components/schemas/", "#/$defs/")
     try:

@@ -295,6 +295,16 @@ def test_a_declared_body_without_a_schema_is_an_argument_all_the_same(media: Any
     assert tool.request.body is not None
 
 
+@pytest.mark.parametrize("body", [{}, {"content": {}}, {"content": {"application/json": {"$ref": "#/nowhere"}}}])
+def test_a_declared_body_without_a_media_type_is_json_and_told(body: Any) -> None:
+    toolset = made(document({"/x": {"put": {"requestBody": {**body, "required": True}, "responses": OK}}}))
+    (tool,) = toolset.tools
+    assert tool.parameters["required"] == ["requestBody"]
+    assert tool.request.body is not None
+    assert tool.request.body.media_type == "application/json"
+    assert "degraded" in {d.level for d in said(toolset)}
+
+
 @pytest.mark.parametrize("method", ["get", "head", "delete"])
 @pytest.mark.parametrize(("version", "notes"), [("3.0.3", 1), ("3.1.0", 0), ("3.2.0", 0)])
 def test_a_body_on_a_method_that_seldom_has_one_is_kept(method: str, version: str, notes: int) -> None:

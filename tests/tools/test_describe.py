@@ -285,6 +285,13 @@ def test_the_documents_words_about_the_body_come_after_its_shape() -> None:
     assert text == "Text, sent as is.\nA poem."
 
 
+def test_files_of_a_form_are_called_files() -> None:
+    file = {"type": "string", "format": "binary"}
+    schema = {"type": "object", "required": ["f"], "properties": {"f": file, "more": {"type": "array", "items": file}}}
+    text = body_text({"multipart/form-data": {"schema": schema}})
+    assert text == "Multipart form object with f (file, required), more (array of file)."
+
+
 def test_of_many_properties_the_required_ones_are_named_first() -> None:
     names = [f"p{n}" for n in range(100)]
     schema = {"type": "object", "required": ["p99"], "properties": {name: {"type": "string"} for name in names}}

@@ -18,7 +18,8 @@ MULTIPART = "multipart/form-data"
 # The best first; of two in one entry the first that is declared wins.
 PREFERENCE = [
     ["application/json", "application/json; charset=utf-8", "Application/JSON"],
-    ["application/vnd.api+json", "application/merge-patch+json", "application/json-patch+json"],
+    ["application/vnd.api+json", "application/merge-patch+json", "text/json"],
+    ["application/json-patch+json"],
     [FORM],
     [MULTIPART],
     ["text/plain", "text/csv"],

@@ -29,7 +29,7 @@ def test_the_leaf_of_an_argument_is_exactly_that_argument(key: str) -> None:
 
 @given(keys)
 def test_jinja2_reads_the_same_argument_out_of_a_leaf(key: str) -> None:
-    rendered = environment().from_string(leaf_of(key)).render({"arguments": {key: "value"}, key: "value"})
+    rendered = environment().from_string(leaf_of(key)).render({key: "value", "arguments": {key: "value"}})
     assert rendered == "value"
 
 

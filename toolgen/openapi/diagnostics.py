@@ -25,8 +25,8 @@ class Diagnostic:
     pointer: str
 
     def __post_init__(self) -> None:
-        if len(self.message) > MESSAGE_CAP:  # a reference can be as long as a document
-            object.__setattr__(self, "message", clean(self.message, MESSAGE_CAP))
+        # It quotes the document, which can hold anything: a reference as long as the whole, characters nobody sees.
+        object.__setattr__(self, "message", clean(self.message, MESSAGE_CAP))
 
     def __str__(self) -> str:
         return f"{self.message} at {self.pointer or '/'}"

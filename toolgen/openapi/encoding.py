@@ -33,8 +33,9 @@ def _entry(name: str, node: Any, say: Callable[[str], None]) -> dict[str, Any]:
         entry["style"] = style
     elif style is not None:
         say(f"the encoding of {one_line(name, 60)!r} has no usable style: {one_line(str(style), 30)!r}")
-    if isinstance(content_type, str) and all(MEDIA_TYPE.fullmatch(part.strip()) for part in content_type.split(",")):
-        entry["contentType"] = content_type
+    text = content_type.strip() if isinstance(content_type, str) else ""
+    if text and all(MEDIA_TYPE.fullmatch(part.strip(" ")) for part in text.split(",")):
+        entry["contentType"] = text
     elif content_type is not None:
         say(f"the encoding of {one_line(name, 60)!r} has no usable media type: {one_line(str(content_type), 30)!r}")
     headers = node.get("headers")

@@ -53,6 +53,13 @@ def placeholders(template: str) -> list[str]:
     return [expression[1:-1] for expression in _EXPRESSION.findall(template)]
 
 
+def fragment_placeholders(path: str) -> list[str]:
+    """The names in expressions behind a path's `#`, which is not part of a request."""
+    pieces = _EXPRESSION.split(path)
+    first = next((index for index in range(0, len(pieces), 2) if "#" in pieces[index]), len(pieces))
+    return [piece[1:-1] for piece in pieces[first + 1 :: 2]]
+
+
 def skeleton(path: str) -> list[str]:
     """The segments of a normalised path; every template expression is written `{}`."""
     return _EXPRESSION.sub("{}", path).split("/")[1:]
@@ -79,7 +86,7 @@ def _normalised(path: str, *, keep_query: bool) -> str:
     if whole[-1:] == "?":
         whole = whole[:-1]
     whole = whole if whole.startswith("/") else "/" + whole
-    dots = [s for s in _EXPRESSION.sub("{}", whole.partition("?")[0]).split("/") if s in (".", "..")]
+    dots = [s for s in _EXPRESSION.sub("{}", whole).partition("?")[0].split("/") if s in (".", "..")]
     if dots:
         raise ValueError(f"the path has a {dots[0]!r} segment, which clients and servers resolve differently")
     return whole

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Unusable
-from toolgen.openapi.endpoint import placeholders, request_target
+from toolgen.openapi.endpoint import fragment_placeholders, placeholders, request_target
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Response, Server
 from toolgen.openapi.parameters import KnownParameters, OperationParts
 from toolgen.openapi.references import Dangling, Place, References
@@ -76,7 +76,7 @@ class Reader:
             if s.get("type") == "apiKey"
         }
         self._known_parameters: KnownParameters = {}
-        self._known_answers: dict[int, tuple[list[MediaType], tuple[str, ...]]] = {}
+        self._known_answers: dict[int, tuple[list[MediaType], tuple[str, ...], list[Diagnostic]]] = {}
         self._security = read_security(root.tree.get("security"))
 
     def _document_servers(self) -> list[Server]:
@@ -154,6 +154,8 @@ class Reader:
         node = place.node
         if not _TOKEN.fullmatch(wire_method):
             raise Unusable(f"{one_line(wire_method, 30)!r} is no HTTP method", pointer)
+        if "#" in path and (lost := fragment_placeholders(path)):
+            raise Unusable(f"{{{one_line(lost[0], 60)}}} stands in the path's fragment, which is never sent", pointer)
         if isinstance(node, dict) and isinstance(node.get("$ref"), str) and "responses" not in node:
             try:  # not allowed by the specification, written all the same
                 place = self.references.follow(place)
@@ -261,13 +263,16 @@ class Reader:
             return Response(status, description, [], ())
         known = self._known_answers.get(id(response.node))
         if known is None:
-            content = parts.content(response.child("content")) if "content" in response.node else []
+            before = len(parts.diagnostics)
+            content = parts.content(response.child("content"), answer=True) if "content" in response.node else []
             headers = response.node.get("headers")
             names = tuple(name for name in headers if _TOKEN.fullmatch(name)) if isinstance(headers, dict) else ()
-            known = content, names
+            known = content, names, parts.diagnostics[before:]
             if self.dialect != "2.0":  # an upgraded object is not the document's, and may be gone
                 self._known_answers[id(response.node)] = known
-        return Response(status, description, *known)
+        else:
+            parts.diagnostics.extend(known[2])
+        return Response(status, description, known[0], known[1])
 
     def _own_server(self, place: Place, layers: list[Place], diagnostics: list[Diagnostic]) -> Server | None:
         root = self._root

@@ -36,11 +36,11 @@ class OperationParts:
 
     def __init__(self, references: References, diagnostics: list[Diagnostic], known: KnownParameters) -> None:
         self._references = references
-        self._diagnostics = diagnostics
+        self.diagnostics = diagnostics
         self._known = known
 
     def say(self, level: Level, message: str, where: Place | str) -> None:
-        self._diagnostics.append(Diagnostic(level, message, str(where)))
+        self.diagnostics.append(Diagnostic(level, message, str(where)))
 
     def follow(self, place: Place, what: str) -> Place | None:
         """Where a reference leads, as an object; None with a diagnostic if it leads nowhere."""
@@ -120,11 +120,11 @@ class OperationParts:
         """A Parameter Object, read once however many operations use it."""
         known = self._known.get(id(place.node))
         if known is None:
-            before = len(self._diagnostics)
+            before = len(self.diagnostics)
             found = self._read_parameter(key, place)
-            self._known[id(place.node)] = key, found, self._diagnostics[before:]
+            self._known[id(place.node)] = key, found, self.diagnostics[before:]
             return found
-        self._diagnostics.extend(known[2])
+        self.diagnostics.extend(known[2])
         return known[1]
 
     def _read_parameter(self, key: tuple[str, str], place: Place) -> Parameter:
@@ -201,21 +201,26 @@ class OperationParts:
             return None
         content = self.content(found.child("content"))
         if not content:
-            if found.node.get("required") is True or found.node.get("content"):
-                self.say("degraded", "the request body declares no media type; it is left out", found)
-            return None
+            self.say("degraded", "the request body declares no media type; it is read as JSON", found)
+            content = [MediaType("application/json", None)]
         required = found.node.get("required") is True
         return RequestBody(content, required, str(found), _text(found.node, "description"))
 
-    def content(self, place: Place) -> list[MediaType]:
-        """The media types of a `content` object, in its order; references are followed, on the object too."""
+    def content(self, place: Place, *, answer: bool = False) -> list[MediaType]:
+        """The media types of a `content` object, in its order; references are followed, on the object too.
+
+        A name that is no media type is read as the one it resembles; in an answer nothing hangs on
+        it, and it is left out.
+        """
         if not isinstance(place.node, dict):
             return []
         if isinstance(place.node.get("$ref"), str):
-            return self.content(found) if (found := self.follow(place, "`content`")) is not None else []
-        return [media for name in place.node if (media := self._media_type(name, place.child(name))) is not None]
+            found = self.follow(place, "`content`")
+            return self.content(found, answer=answer) if found is not None else []
+        read = (self._media_type(name, place.child(name), answer) for name in place.node)
+        return [media for media in read if media is not None]
 
-    def _media_type(self, name: str, place: Place) -> MediaType | None:
+    def _media_type(self, name: str, place: Place, answer: bool) -> MediaType | None:
         found = self.follow(place, "a media type") if place.node is not None else Place({}, place.resource, str(place))
         if found is None:
             return None
@@ -227,6 +232,9 @@ class OperationParts:
             )
             if meant is None and not isinstance(node.get("schema"), dict):
                 return None  # `examples` and the like beside the media types
+            if answer:
+                self.say("note", f"{one_line(name, 60)!r} is no media type; it is left out of the answers", place)
+                return None
             meant = meant or "application/json"
             self.say("degraded", f"{one_line(name, 60)!r} is no media type; it is read as {meant}", place)
             name = meant

@@ -204,7 +204,8 @@ def usable_pattern(pattern: str) -> str | None:
     """The pattern as ECMA-262 has it (Unicode mode), mended where the meaning is plain, or None."""
     if _SIMPLE_PATTERN.fullmatch(pattern):
         return pattern
-    pattern = _FOREIGN.sub(_translated, pattern)
+    pattern = _ASTRAL.sub(r"\\u{10000}-\\u{10FFFF}", _FOREIGN.sub(_translated, pattern))
+    pattern = pattern.replace(r"\p{XDigit}", r"\p{Hex_Digit}")  # Java's name of the property
     if _NOT_ECMA.search(pattern):
         return None
     for candidate in (pattern, _HYPHEN.sub(r"\1\-", pattern)):
@@ -220,6 +221,8 @@ _SIMPLE_PATTERN = re.compile(
 # What other dialects have, our validator takes, and ECMA-262 reads as something else or refuses.
 _FOREIGN = re.compile(r"\\([\s\S])|\(\?P<(?![=!])")
 _NOT_ECMA = re.compile(r"(?<!\\)\(\?(?:[a-zA-Z-]+[:)]|>|#|P)")
+# The two ways to write the range of all surrogate pairs, which Unicode mode writes as code points.
+_ASTRAL = re.compile(r"(?i)\\uD800\\u(?:DC00-\\uDBFF|DBFF-\\uDC00)\\uDFFF")
 _HYPHEN = re.compile(r"(\\[wdsWDS])-")  # `[\w-.]` is legal outside Unicode mode
 
 

@@ -51,6 +51,7 @@ class Builder:
         self._shapes: dict[str, str] = {}
         self._sibling_paths: dict[str, tuple[str, ...]] = {}
         self._inline_faults: dict[str, list[Diagnostic]] = {}
+        self._shared_faults: dict[str, list[Diagnostic]] = {}
         self._tool_references: dict[str, frozenset[str]] = {}
         self._copied = False
 
@@ -284,9 +285,11 @@ class Builder:
         self._request.finish()
         self._response = Schemas(self._references, "response", self._names, self._request)
         for tool, operation in zip(tools, operations, strict=True):
+            self._response.found = []
             described = self._answer(operation)
             if described:
                 tool["response"] = described
+            self._inline_faults[tool["name"]] += self._response.found
         self._response.finish()
 
     def _answer(self, operation: Operation) -> dict[str, Any]:
@@ -325,23 +328,25 @@ class Builder:
         """Every shared schema some tool reaches, by name."""
         assert self._response is not None
         found = {**self._request.definitions, **self._response.definitions}
-        if self._copied or self._request.faults:
-            self._tool_references = {tool["name"]: references(tool["parameters"]) for tool in tools}
+        self._shared_faults = {**self._request.faults, **self._response.faults}
+        if self._copied or self._shared_faults:
+            self._tool_references = {
+                tool["name"]: references(tool["parameters"]) | references(tool.get("response", {}).get("schema"))
+                for tool in tools
+            }
         if self._copied:  # a multipart body was written out, which may have left its definition without a user
-            users = [*self._tool_references.values()]
-            users += [references(tool["response"].get("schema")) for tool in tools if "response" in tool]
-            reached = Definitions(found).reached(frozenset().union(*users))
+            reached = Definitions(found).reached(frozenset().union(*self._tool_references.values()))
             found = {name: found[name] for name in sorted(reached)}
         self._all = Definitions(found)
         return dict(sorted(found.items()))
 
     def faults(self, name: str) -> list[Diagnostic]:
-        """What is wrong with the schemas of a tool's arguments."""
+        """What is wrong with the schemas of a tool's arguments and its answer."""
         found = self._inline_faults[name]
-        if not self._request.faults:
+        if not self._shared_faults:
             return found
         reached = self._all.reached(self._tool_references[name])
-        return found + [fault for used in reached for fault in self._request.faults.get(used, ())]
+        return found + [fault for used in reached for fault in self._shared_faults.get(used, ())]
 
     def unknown(self) -> list[Diagnostic]:
         """Keywords in schemas that JSON Schema does not have, each once."""

@@ -209,7 +209,7 @@ def _body(place: Place, body: Body) -> Iterator[Problem]:
             yield _style((*where, "style"), f"{encoding.style!r} is no style of a form field", legal)
         if encoding.content_type is not None:
             for part in encoding.content_type.split(","):
-                yield from _media_type((*where, "contentType"), part.strip())
+                yield from _media_type((*where, "contentType"), part.strip(" "))
 
 
 def _style(place: Place, message: str, legal: frozenset[str]) -> Problem:

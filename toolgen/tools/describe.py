@@ -16,6 +16,7 @@ from toolgen.openapi.keywords import PREFIX
 from toolgen.openapi.model import Operation
 from toolgen.openapi.text import clean, one_line
 from toolgen.openapi.upgrade import NULL
+from toolgen.tools.media import FILE
 
 TOOL_CAP = 1024
 PROSE_CAP = 800
@@ -167,6 +168,8 @@ def _type(schema: Any, definitions: Mapping[str, Any], depth: int = 0) -> str:
     """The type in words, empty where the schema leaves it open."""
     found = _keywords(schema, definitions)
     kind = found.get("type")
+    if found.get("anyOf") == FILE["anyOf"]:
+        return "file"
     if isinstance(kind, list):
         return " or ".join(kind)
     if kind == "array" or (kind is None and ("items" in found or "prefixItems" in found)):

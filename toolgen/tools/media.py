@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolgen.openapi.encoding import MEDIA_TYPE
 from toolgen.openapi.model import MediaType
 from toolgen.openapi.parameters import is_json
 from toolgen.openapi.upgrade import FORM, MULTIPART
@@ -54,9 +55,11 @@ def choose(content: list[MediaType], shape_of: Callable[[MediaType], str]) -> Ch
     both = "form" in kinds and "multipart" in kinds
     has_file = both and any(shape_of(media) == "file" for (kind, _), media in ranked if kind in ("form", "multipart"))
 
-    def rank(entry: tuple[tuple[Kind, str], MediaType]) -> tuple[int, bool, bool]:
+    def rank(entry: tuple[tuple[Kind, str], MediaType]) -> tuple[int, bool, int]:
         (kind, media_type), media = entry
-        is_range, other = "*" in _essence(media.name), _essence(media_type) != "application/json"
+        # A JSON Patch is a list of edits, which few of the schemas beside it describe.
+        ranks = {"application/json": 0, "application/json-patch+json": 2}
+        is_range, other = "*" in _essence(media.name), ranks.get(_essence(media_type), 1)
         if kind == "form" and has_file:
             return _ORDER.index("multipart"), True, other  # only multipart carries a file
         return _ORDER.index(kind), is_range, other
@@ -101,7 +104,9 @@ def is_binary(schema: Any) -> bool:
     if schema.get("format") == "binary" or schema.get("type") == "file":
         return True
     named = schema.get("contentMediaType")
-    return isinstance(named, str) and "contentEncoding" not in schema and not is_textual(named)
+    if not isinstance(named, str) or "contentEncoding" in schema or is_textual(named):
+        return False
+    return MEDIA_TYPE.fullmatch(named) is not None
 
 
 def is_untyped(schema: Any) -> bool:
