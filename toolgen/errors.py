@@ -11,9 +11,8 @@
     │   └── SyntaxFault               it is neither JSON nor YAML, or has duplicate keys
     ├── DocumentError                 it was read, but is no OpenAPI document
     ├── SelectionError                no operation is left to make a tool of
-    ├── ToolsetError                  a toolset file is not valid
-    │   └── ToolsetEdited             a toolset file was edited by hand and would be overwritten
-    └── ExportError                   a target cannot take these tools
+    └── ToolsetError                  a toolset file is not valid
+        └── ToolsetEdited             a toolset file was edited by hand and would be overwritten
 
 Faults *inside* a document are values (`toolgen.openapi.diagnostics.Diagnostic`) and never stop
 the rest. What is raised here is what a person has to act on; no message contains a secret.
@@ -22,7 +21,7 @@ the rest. What is raised here is what a person has to act on; no message contain
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 
@@ -30,8 +29,8 @@ from typing import Any, ClassVar
 class Problem:
     """One fault: what is wrong, where, and what to do about it.
 
-    `where` is a JSON pointer, a config path (`apis.petstore.spec`), a file or a URL; `line` and
-    `column` count from 1 and are set where the text is known.
+    `where` is a JSON pointer, a config path (`apis.petstore.spec`), a file or a URL; `file` names the
+    file that a config path is in. `line` and `column` count from 1 and are set where the text is known.
     """
 
     message: str
@@ -39,16 +38,19 @@ class Problem:
     line: int | None = None
     column: int | None = None
     hint: str = ""
+    file: str = ""
 
     def __str__(self) -> str:
         position = "" if self.line is None else f":{self.line}" + (f":{self.column}" if self.column else "")
-        place = f"{self.where}{position}: " if self.where or position else ""
+        if self.file:  # `FILE:LINE:`, which editors and terminals open
+            place = f"{self.file}{position}: " + (f"{self.where}: " if self.where else "")
+        else:
+            place = f"{self.where}{position}: " if self.where or position else ""
         return f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")
 
     def to_dict(self) -> dict[str, Any]:
         """The problem as JSON-ready data; keys without a value are left out."""
-        fields = {"message": self.message, "where": self.where, "line": self.line, "column": self.column}
-        return {k: v for k, v in {**fields, "hint": self.hint}.items() if v not in (None, "")}
+        return {field: value for field, value in asdict(self).items() if value not in (None, "")}
 
 
 class ToolgenError(Exception):
@@ -113,10 +115,6 @@ class ToolsetError(ToolgenError):
 
 class ToolsetEdited(ToolsetError):
     """A toolset file was edited by hand and writing it would drop the edits."""
-
-
-class ExportError(ToolgenError):
-    """A target cannot take these tools."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

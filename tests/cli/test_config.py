@@ -187,13 +187,13 @@ def test_all_problems_are_reported_at_once_each_with_its_place_and_line(toolgen,
     assert result.exit_code == 2
     assert result.stderr.startswith("error: toolgen.yaml has 7 problems\n")
     for line in (
-        "apis.petstore.spcc:2: unknown key; did you mean 'spec'?",
-        "apis.petstore:2: `spec` is missing",
-        "apis.Bad:3: no name for an API",
-        "apis.Bad.include[0]:3: the filter 'GET'",
-        "apis.Bad.maxName:3: expected a number from 8 to 64",
-        "apis.empty:4: expected a mapping, this is empty",
-        "apiz:5: unknown key; did you mean 'apis'?",
+        "toolgen.yaml:2: apis.petstore.spcc: unknown key; did you mean 'spec'?",
+        "toolgen.yaml:2: apis.petstore: `spec` is missing",
+        "toolgen.yaml:3: apis.Bad: no name for an API",
+        "toolgen.yaml:3: apis.Bad.include[0]: the filter 'GET'",
+        "toolgen.yaml:3: apis.Bad.maxName: expected a number from 8 to 64",
+        "toolgen.yaml:4: apis.empty: expected a mapping, this is empty",
+        "toolgen.yaml:5: apiz: unknown key; did you mean 'apis'?",
     ):
         assert line in result.stderr
     assert files() == before
@@ -204,7 +204,12 @@ def test_problems_as_json(toolgen, folder):
     error = json.loads(toolgen("generate", "--format", "json").stdout)["error"]
     assert error["type"] == "ConfigError"
     assert error["problems"] == [
-        {"message": "unknown key; did you mean 'spec'?", "where": "apis.petstore.spcc", "line": 1}
+        {
+            "message": "unknown key; did you mean 'spec'?",
+            "where": "apis.petstore.spcc",
+            "line": 1,
+            "file": "toolgen.yaml",
+        }
     ]
 
 

@@ -137,7 +137,9 @@ post: {operationId: theirs, responses: {}}
 def test_a_path_item_that_leads_nowhere_keeps_its_siblings() -> None:
     made = generate(document({"/x": {"$ref": "#/nope", "get": {"responses": {}}}}))
     assert [t.endpoint.key for t in made.tools] == ["get:/x"]
-    assert said(made)[0].startswith("degraded: a path item is left out")
+    lost = next(op for op in made.report.operations if op.tool is None)
+    assert (lost.method, lost.path, lost.pointer, lost.status) == ("*", "/x", "/paths/~1x", "skipped")
+    assert lost.diagnostics[0].message.startswith("the path item cannot be read: '#/nope' leads nowhere")
 
 
 def test_only_methods_are_operations() -> None:

@@ -139,6 +139,7 @@ def hint(schema: Any, **more: Any) -> str | None:
         ({"allOf": [{"$ref": "#/components/schemas/Color"}], "default": "red"}, "One of: red, green. Default: red."),
         ({"anyOf": [{"$ref": "#/components/schemas/Color"}, {"type": "null"}]}, "One of: red, green."),
         ({"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}]}, None),
+        ({"const": "only"}, "One of: only."),
         ({"type": "string"}, None),
         ({"type": "string", "description": "Own words.", "default": "x"}, "Own words."),
     ],

@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,8 @@ def edit(path: Path, change: Any) -> None:
 def problems_of(path: Path) -> list[str]:
     with pytest.raises(ToolsetError) as caught:
         load_toolset(path)
-    return [str(problem).removeprefix(f"{path}: ") for problem in caught.value.problems]
+    assert all(problem.file == str(path) for problem in caught.value.problems)
+    return [str(replace(problem, file="")) for problem in caught.value.problems]
 
 
 # the file form
@@ -617,7 +619,8 @@ def test_faults_of_sense_are_named_with_file_place_and_line(tmp_path: Path) -> N
     with pytest.raises(ToolsetError) as caught:
         load_toolset(path)
     first = caught.value.problems[0]
-    assert first.where == f"{path}: tools[0].request.query[0].value"
+    assert (first.file, first.where) == (str(path), "tools[0].request.query[0].value")
+    assert str(first).startswith(f"{path}:{first.line}: tools[0].request.query[0].value: ")
     assert first.line == text.split("\n").index("    query:") + 2
     assert first.message == "the argument 'dryrun' is not declared; did you mean 'dryRun'?"
     assert caught.value.message == f"{path} is not a valid toolset: 2 problems"

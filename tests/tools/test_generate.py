@@ -147,6 +147,35 @@ def test_only_methods_are_operations() -> None:
     assert (tool.name, tool.endpoint.key, tool.request.server) == ("get_x", "get:/x", "https://b.test")
 
 
+def test_a_method_that_is_there_in_two_cases_is_read_in_lower_case_and_the_other_told() -> None:
+    item = {"get": {"operationId": "lower"}, "GET": {"operationId": "upper"}}
+    toolset = made(document({"/x": item}))
+    assert [tool.name for tool in toolset.tools] == ["lower"]
+    assert toolset.report is not None
+    assert [(d.level, d.pointer) for d in toolset.report.document] == [("degraded", "/paths/~1x/GET")]
+
+
+def test_methods_of_a_documents_own_that_differ_in_case_are_two_tools() -> None:
+    item = {"additionalOperations": {"COPY": {"responses": OK}, "copy": {"responses": OK}}}
+    first, second = made(document({"/x": item}, "3.2.0")).tools
+    assert first.endpoint.key == second.endpoint.key == "copy:/x"
+    assert (first.request.method, second.request.method) == (None, "copy")
+    assert first.name != second.name
+
+
+@pytest.mark.parametrize("broken", [5, "x", {}, [5], [None], {"allOf": 5}])
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf", "properties", "items", "required"])
+@pytest.mark.parametrize("media_type", ["multipart/form-data", "*/*", "application/json", "application/xml"])
+def test_a_broken_schema_of_a_body_is_read_as_far_as_it_goes(keyword: str, broken: Any, media_type: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"f": {"type": "string", "format": "binary", keyword: broken}},
+        keyword: broken,
+    }
+    forms = {"application/x-www-form-urlencoded": {"schema": schema}} if media_type.startswith("multipart") else {}
+    assert with_body({media_type: {"schema": schema}, **forms}).request.body is not None
+
+
 @pytest.mark.parametrize("servers", [None, []])
 def test_without_a_server_there_are_tools_and_no_made_up_host(servers: Any) -> None:
     source = one_get() if servers is None else one_get(servers=servers)

@@ -167,6 +167,7 @@ def test_a_form_with_a_file_is_sent_as_multipart_where_the_document_allows_it(fi
     assert body(found).media_type == MULTIPART
     assert body(found).alternatives == (FORM,)
     plain = with_body({MULTIPART: {"schema": OBJECT}, FORM: {"schema": OBJECT}})
+    assert body(with_body({FORM: {"schema": schema}}, components=SHARED)).media_type == FORM
     assert body(plain).media_type == FORM
 
 
@@ -247,6 +248,26 @@ def test_schemas_that_hold_themselves_do_not_stop_the_search_for_files() -> None
     ):
         content = {FORM: {"schema": schema}, MULTIPART: {"schema": schema}}
         assert with_body(content, components=schemas).request.body is not None
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf", "items", "properties"])
+@pytest.mark.parametrize("media_type", [MULTIPART, FORM, "*/*", "application/json"])
+def test_schemas_that_hold_themselves_many_times_are_looked_through_once(keyword: str, media_type: str) -> None:
+    itself = {"$ref": "#/components/schemas/Many"}
+    several = dict.fromkeys(map(str, range(300)), itself)
+    many = {"allOf": list(several.values()), "items": {"anyOf": list(several.values())}, "properties": several}
+    schema = {keyword: many.get(keyword, many["allOf"])}
+    content = {
+        FORM: {"schema": itself},
+        media_type: {"schema": {"type": "object", "properties": {"f": itself, "g": BYTES}}},
+    }
+    assert with_body(content, components={"Many": schema}).request.body is not None
+
+
+def test_a_reference_to_nowhere_beside_a_file_does_not_hide_it() -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}, "f": BYTES}}
+    assert chosen({FORM: {"schema": schema}, MULTIPART: {"schema": schema}}) == MULTIPART
 
 
 def test_properties_that_only_answers_have_are_required_of_no_file_form() -> None:

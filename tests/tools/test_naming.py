@@ -55,6 +55,7 @@ def test_a_valid_operation_id_is_the_name_letter_by_letter(identifier: str) -> N
         ("  x  ", "x"),
         ("über-x", "ber-x"),
         ("a\n", "a"),
+        ("a/" + "b" * 62, "a_" + "b" * 62),
     ],
 )
 def test_characters_that_no_name_has_become_one_underscore(identifier: str, expected: str) -> None:
@@ -303,6 +304,13 @@ def test_the_body_is_renamed_until_its_name_is_free() -> None:
     assert tool.parameters["required"] == ["requestBodyBodyBodyBody"]
     assert tool.request.body is not None
     assert tool.request.body.value == "{{ requestBodyBodyBodyBody }}"
+
+
+def test_a_clash_takes_nothing_from_a_body_that_is_no_object() -> None:
+    content = {"application/json": {"schema": {"type": "array", "items": {"type": "string"}}}}
+    tool = tool_of({"parameters": [parameter("requestBody")], "requestBody": {"content": content}})
+    assert properties(tool)["requestBody"] == {"type": "string"}
+    assert properties(tool)["requestBodyBody"]["items"] == {"type": "string"}
 
 
 def test_a_parameter_of_the_path_item_counts_too() -> None:

@@ -98,7 +98,7 @@ def read_config(path: Path) -> list[Job]:
         from toolgen.tools.lines import Lines
 
         lines = Lines(read.content)
-        found = [Problem(p.message, p.where, lines.of(p.where), hint=p.hint) for p in checked.problems]
+        found = [replace(p, line=lines.of(p.where), file=str(path)) for p in checked.problems]
         raise ConfigError(f"{path} has {len(found)} problem{'s' if len(found) > 1 else ''}", found)
     return jobs
 

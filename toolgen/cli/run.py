@@ -156,8 +156,12 @@ def _source(job: Job) -> str | bytes | Path:
 
 def _too_strict(outputs: Iterable[Output]) -> ToolgenError | None:
     """The error if an operation is not ok."""
-    counts = [output.toolset.report.counts() for output in outputs if output.toolset.report is not None]
-    degraded, skipped = sum(c["degraded"] for c in counts), sum(c["skipped"] for c in counts)
-    if not degraded and not skipped:
+    reports = [output.toolset.report for output in outputs if output.toolset.report is not None]
+    degraded = sum(report.counts()["degraded"] for report in reports)
+    skipped = sum(report.counts()["skipped"] for report in reports)
+    faults = [fault for report in reports for fault in report.document if fault.level != "note"]
+    if not degraded and not skipped and not faults:
         return None
-    return ToolgenError(f"{degraded} degraded and {skipped} skipped, and --strict allows none; nothing was written")
+    document = f", {len(faults)} faults of the document" if faults else ""
+    message = f"{degraded} degraded and {skipped} skipped{document}, and --strict allows none; nothing was written"
+    return ToolgenError(message)

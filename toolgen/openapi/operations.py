@@ -78,6 +78,9 @@ class Reader:
         self._known_parameters: KnownParameters = {}
         self._known_answers: dict[int, tuple[list[MediaType], tuple[str, ...], list[Diagnostic]]] = {}
         self._security = read_security(root.tree.get("security"))
+        if self._security is None and root.tree.get("security") is not None:
+            message = "`security` is an array of requirements, this is not; no credential is sent for it"
+            self.diagnostics.append(Diagnostic("degraded", message, "/security"))
 
     def _document_servers(self) -> list[Server]:
         root = self._root
@@ -86,7 +89,7 @@ class Reader:
         found = read_servers(root.child("servers"), self.diagnostics)
         uri = root.resource.read_from or ""
         if not found and uri.startswith(("http://", "https://")):  # no server means `/` of the document's own host
-            return [Server("/".join(uri.split("/")[:3]))]
+            return [Server("/".join(re.split(r"[?#]", uri, maxsplit=1)[0].split("/")[:3]))]
         return found
 
     def paths(self) -> list[str]:
@@ -111,12 +114,15 @@ class Reader:
             return
         target: Place | None = None
         if isinstance(item.node.get("$ref"), str):
+            fault = "it refers to no object"
             try:
                 target = self.references.follow(item)
             except Dangling as error:
-                self.diagnostics.append(Diagnostic("degraded", f"a path item is left out: {error}", str(item)))
-            if target is not None and not isinstance(target.node, dict):
-                self.diagnostics.append(Diagnostic("degraded", "a path item refers to no object", str(item)))
+                fault = str(error)
+            if target is None or not isinstance(target.node, dict):
+                # How many operations are lost nobody knows: they are reported as one of every method.
+                reason = Diagnostic("skipped", f"the path item cannot be read: {fault}", str(item))
+                yield Skipped("*", path, item.pointer, reason)
                 target = None
         # What stands beside a `$ref` wins over what it refers to.
         layers = [layer for layer in (target, item) if layer is not None]
@@ -132,6 +138,10 @@ class Reader:
             for key, value in layer.node.items():
                 method = key.lower()
                 if method in METHODS and value is not None:
+                    if key != method and layer.node.get(method) is not None:
+                        note = f"method {key!r} is left out: it is there in lower case, too"
+                        self.diagnostics.append(Diagnostic("degraded", note, layer.child(key).pointer))
+                        continue
                     if key != method:
                         note = f"method {key!r} is written in lower case in a document"
                         self.diagnostics.append(Diagnostic("note", note, str(item)))
@@ -295,6 +305,10 @@ class Reader:
     def _security_of(self, node: dict[str, Any], parts: OperationParts, pointer: str) -> tuple[tuple[str, ...], ...]:
         own = read_security(node.get("security"))
         security = own if own is not None else self._security or ()
+        if own is None and node.get("security") is not None:
+            parts.say(
+                "degraded", "`security` is an array of requirements, this is not; the document's is used", pointer
+            )
         for name in dict.fromkeys(name for alternative in security for name in alternative):
             if not self.security_schemes.get(name):
                 shown = one_line(name, 60)

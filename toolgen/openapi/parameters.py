@@ -197,7 +197,8 @@ class OperationParts:
         found = self.follow(place, "the request body")
         if found is None:
             if isinstance(place.node, dict) and isinstance(place.node.get("$ref"), str):
-                raise Unusable("the request body cannot be read, and without it nothing right can be sent", str(place))
+                reason = self.diagnostics[-1].message
+                raise Unusable(f"{reason}; without it nothing right can be sent", str(place))
             return None
         content = self.content(found.child("content"))
         if not content:

@@ -203,7 +203,9 @@ class References:
             if below.node is MISSING and token != unescape(raw):
                 below = place.child(unescape(raw))
             if below.node is MISSING:
-                raise Dangling(f"{ref!r} leads nowhere: {str(place) or 'the document'!r} has no {token!r}")
+                raise Dangling(
+                    f"{ref!r} leads nowhere: {repr(str(place)) if str(place) else 'the document'} has no {token!r}"
+                )
             place = below
         return place
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _REDIRECTS = (301, 302, 303, 307, 308)
 _ENCODINGS = ("", "identity", "gzip", "deflate")  # others, or several, unpack a chunk to any size before it is counted
 _PORTS = {"http": 80, "https": 443}
-_HOST_HINT = "allow it with allow_host= or --allow-host HOST"
+_HOST_HINT = "allow it with allow_hosts= or --allow-host HOST"
 
 
 class Remote:

@@ -6,6 +6,7 @@ Source: OpenAPI 3.2 "Server Object", "Security Scheme Object", "Security Require
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -15,7 +16,8 @@ from toolgen.openapi.model import Server, ServerVariable
 from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.text import one_line
 
-_VARIABLE = re.compile(r"\{([^{}]+)\}")
+VARIABLE = re.compile(r"\{([^{}]+)\}")
+_CREDENTIALS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://|//)[^/?#@]*@")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f\\{}]")
 _SCHEME_KEYS = ("type", "scheme", "in", "name", "bearerFormat", "openIdConnectUrl", "flows")
 
@@ -40,8 +42,9 @@ def _server(place: Place, document_uri: str | None, diagnostics: list[Diagnostic
         return None
     url = _resolved(url.strip(), document_uri)
     found: list[Diagnostic] = []
+    url = _without_credentials(url, place, found)
     variables = _variables(url, node.get("variables"), place, found)
-    fault = _fault(_expanded(url, variables))
+    fault = server_fault(expanded(url, {name: default for name, (default, _) in variables.items()}))
     if fault:
         diagnostics.append(Diagnostic("note", f"a server is left out: {fault}", str(place)))
         return None
@@ -49,7 +52,16 @@ def _server(place: Place, document_uri: str | None, diagnostics: list[Diagnostic
     return Server(url, variables)
 
 
-def _fault(url: str) -> str:
+def _without_credentials(url: str, place: Place, found: list[Diagnostic]) -> str:
+    """A server URL without user name and password: a toolset is kept in git, credentials are not."""
+    bare = _CREDENTIALS.sub(r"\1", url)
+    if bare != url:
+        message = "a server's user name and password are left out; credentials belong to security schemes"
+        found.append(Diagnostic("degraded", message, str(place)))
+    return bare
+
+
+def server_fault(url: str) -> str:
     """Why no request can go to a URL (its variables filled in), or nothing."""
     scheme = url.partition(":")[0] if ":" in url.partition("/")[0] else ""
     if scheme and scheme.lower() not in ("http", "https"):
@@ -65,19 +77,21 @@ def _fault(url: str) -> str:
 def _resolved(url: str, document_uri: str | None) -> str:
     if not document_uri or not document_uri.lower().startswith(("http://", "https://")):
         return url
+    base = re.split(r"[?#]", document_uri, maxsplit=1)[0]  # its query may be a credential
     try:
-        return url if _VARIABLE.match(url) else urljoin(document_uri, url)
+        return url if VARIABLE.match(url) else urljoin(base, url)
     except ValueError:
         return url  # left out when it is looked at as a whole
 
 
-def _expanded(url: str, variables: dict[str, ServerVariable]) -> str:
-    return _VARIABLE.sub(lambda m: "x" if (default := variables[m[1]][0]) is None else default, url)
+def expanded(url: str, values: Mapping[str, str | None]) -> str:
+    """A server URL with its variables replaced; one without a value becomes `x`."""
+    return VARIABLE.sub(lambda match: "x" if (value := values.get(match[1])) is None else value, url)
 
 
 def _variables(url: str, declared: Any, place: Place, diagnostics: list[Diagnostic]) -> dict[str, ServerVariable]:
     found: dict[str, ServerVariable] = {}
-    for name in dict.fromkeys(_VARIABLE.findall(url)):
+    for name in dict.fromkeys(VARIABLE.findall(url)):
         node = declared.get(name) if isinstance(declared, dict) else None
         node = node if isinstance(node, dict) else {}
         values = node.get("enum")
@@ -100,8 +114,8 @@ def old_servers(root: Place, schemes: Any, diagnostics: list[Diagnostic]) -> lis
     """The servers of a 2.0 document, for the schemes an operation or the document names."""
     found = []
     for node in upgrade.servers(root.node, schemes, root.resource.read_from):
-        url = _resolved(node["url"], root.resource.read_from)
-        if fault := _fault(url):
+        url = _without_credentials(_resolved(node["url"], root.resource.read_from), root.child("host"), diagnostics)
+        if fault := server_fault(url):
             diagnostics.append(Diagnostic("note", f"a server is left out: {fault}", str(root.child("host"))))
         else:
             found.append(Server(url))

@@ -35,7 +35,7 @@ _BOMS = (  # UTF-32's begins like UTF-16's
 _BLANK = "\ufeff \t\r\n"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # two letters at least: `C:\spec.yaml` is a path
 _FIRST_KEY = re.compile(r"""["']?(openapi|swagger)["']?\s*:""")
-_ROOT_HINT = "allow its folder with allow_root= or --allow-root DIR"
+_ROOT_HINT = "allow its folder with allow_roots= or --allow-root DIR"
 
 
 @dataclass(frozen=True, slots=True)

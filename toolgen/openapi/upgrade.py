@@ -164,9 +164,12 @@ def servers(tree: Mapping[str, Any], schemes: Any, document_uri: str | None) -> 
     host, base = tree.get("host"), tree.get("basePath")
     base = base if isinstance(base, str) and base else ""
     base = base if not base or base.startswith("/") else "/" + base
+    own, _, rest = (document_uri or "").partition("://")
+    own = own.lower()
+    if (not isinstance(host, str) or not host) and own in ("http", "https"):
+        host = rest.partition("/")[0].partition("?")[0]
     if not isinstance(host, str) or not host:
         return [{"url": base}] if base else []
-    own = (document_uri or "").partition(":")[0]
     default = own if own in ("http", "https") else "https"
     usable = [s for s in schemes if s in ("http", "https")] if isinstance(schemes, list) else []
     host = host.partition("://")[2] if "://" in host else host

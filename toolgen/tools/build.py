@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from toolgen.openapi.diagnostics import Diagnostic
@@ -11,11 +11,12 @@ from toolgen.openapi.keywords import references
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Server
 from toolgen.openapi.names import Names
 from toolgen.openapi.parameters import is_json
-from toolgen.openapi.references import Dangling, Place, References
+from toolgen.openapi.references import Dangling, References
 from toolgen.openapi.schema import Schemas
 from toolgen.openapi.text import clean
 from toolgen.openapi.values import keep_examples
 from toolgen.tools import describe, media
+from toolgen.tools.forms import Form, holds_file
 from toolgen.tools.model import READ_METHODS
 from toolgen.tools.naming import argument_keys, body_key
 from toolgen.tools.schemas import Definitions
@@ -24,18 +25,6 @@ from toolgen.tools.template import leaf_of
 
 _IDEMPOTENT = READ_METHODS | {"put", "delete"}
 _UNSENT_HEADERS = frozenset({"set-cookie", "set-cookie2", "content-type"})
-COMPOSITIONS = ("allOf", "anyOf", "oneOf")
-_DEEPEST = 5  # schemas inside each other that are looked through for a file
-
-
-class Parts:
-    """What the parts of a form are known by: `file` is the schema of one, `raw` names those of a binary media type."""
-
-    def __init__(self, kind: str, encoding: Mapping[str, Mapping[str, Any]]) -> None:
-        self.file: dict[str, Any] = media.FILE if kind == "multipart" else media.BASE64
-        types = {name: str(entry.get("contentType") or "text/plain").split(",") for name, entry in encoding.items()}
-        self.raw = {name for name, given in types.items() if not any(map(media.is_textual, given))}
-        self.seen: set[int] = set()
 
 
 class Builder:
@@ -167,8 +156,10 @@ class Builder:
             self._request.drain()
         encoding = {name: dict(entry) for name, entry in choice.media.encoding.items()}
         if choice.kind in ("form", "multipart"):
-            converted, files = self._with_files(converted, Parts(choice.kind, encoding))
-            for name in files:
+            form = Form(self._request, choice.kind, encoding)
+            converted = form.schema(converted)
+            self._copied = self._copied or form.copied
+            for name in form.files:
                 encoding.setdefault(name, {})["binary"] = True
         binary, plain = choice.kind == "binary", describe.resolved(converted, self._request.definitions)
         if binary:
@@ -208,75 +199,13 @@ class Builder:
             return ""
         try:
             node = self._references.follow(found.schema).node
-            if self._holds_file(found.schema):
-                return "file"
         except Dangling:
             return ""
+        if holds_file(self._references, found.schema):
+            return "file"
         if media.is_binary(node):
             return "binary"
         return "" if not isinstance(node, dict) else "text" if node.get("type") == "string" else "object"
-
-    def _holds_file(self, place: Place, inside: bool = False, depth: int = 0) -> bool:
-        """Whether a property is a file, or an array of them; `inside` a property."""
-        place = self._references.follow(place)
-        node = place.node
-        if not isinstance(node, dict) or depth > _DEEPEST:
-            return False
-        if inside:
-            below = [place.child("items")] if "items" in node else []
-        else:
-            properties = node.get("properties")
-            below = [place.child("properties", name) for name in properties] if isinstance(properties, dict) else []
-        if (inside and media.is_binary(node)) or any(self._holds_file(one, True, depth + 1) for one in below):
-            return True
-        members = [place.child(key, i) for key in COMPOSITIONS for i in range(len(node.get(key) or ()))]
-        return any(self._holds_file(one, inside, depth + 1) for one in members)
-
-    def _with_files(self, schema: Any, parts: Parts) -> tuple[Any, list[str]]:
-        """A form's schema with its files as base64 text, and the names of their parts."""
-        root = describe.resolved(schema, self._request.definitions)
-        if not isinstance(root, dict) or id(root) in parts.seen:
-            return schema, []
-        parts.seen.add(id(root))
-        made, files = {**root, **{key: value for key, value in schema.items() if key != "$ref"}}, []
-        if isinstance(root.get("properties"), dict):
-            made["properties"] = dict(root["properties"])
-            for name, value in root["properties"].items():
-                part = self._file_part(value, parts, name)
-                if part is not None:
-                    made["properties"][name] = part
-                    files.append(name)
-        for composition in COMPOSITIONS:
-            members = [self._with_files(member, parts) for member in root.get(composition, ())]
-            if any(names for _, names in members):
-                made[composition] = [member for member, _ in members]
-                files += [name for _, names in members for name in names]
-        if not files:
-            return schema, []
-        self._request.adopt(root, made)
-        self._copied = self._copied or root is not schema
-        return made, list(dict.fromkeys(files))
-
-    def _file_part(self, schema: Any, parts: Parts, name: str, depth: int = 0) -> dict[str, Any] | None:
-        """The schema of a property that is a file, an array of files, or one of these or something else."""
-        found = describe.resolved(schema, self._request.definitions)
-        if not isinstance(found, dict) or depth > _DEEPEST:
-            return None
-        kept = {key: found[key] for key in ("title", "description", "deprecated") if key in found}
-        if media.is_binary(found) or (name in parts.raw and media.is_untyped(found)):
-            return {**parts.file, **kept}
-        if "items" in found:
-            inner = self._file_part(found["items"], parts, name, depth + 1)
-            return {**found, "items": inner} if inner is not None else None
-        for key in COMPOSITIONS:
-            members = found.get(key, ())
-            made = [self._file_part(member, parts, name, depth + 1) for member in members]
-            if any(made) and key == "allOf":
-                return {**next(filter(None, made)), **kept}
-            if any(made):  # base64 may look like another member too: any of them will do
-                choice = [new or old for new, old in zip(made, members, strict=True)]
-                return {**{k: v for k, v in found.items() if k not in ("oneOf", "anyOf")}, "anyOf": choice}
-        return None
 
     # Answers
 

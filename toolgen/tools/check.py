@@ -1,8 +1,8 @@
 """What a toolset's values must mean together: the checks of a file that a person may have edited.
 
 The models check structure; this checks sense, every fault at once, in time that grows with the
-toolset. A toolset that passes has templates that can be rendered, requests that go where approval
-patterns see them go, and schemas that a validator can use.
+toolset. A toolset that passes has templates that can be rendered, paths that approval patterns see
+as they are sent, and schemas that a validator can use. What a model writes is checked at each call.
 """
 
 from __future__ import annotations
@@ -10,22 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 from toolgen.errors import Problem, did_you_mean
 from toolgen.openapi.encoding import MEDIA_TYPE
 from toolgen.openapi.endpoint import endpoint_path, placeholders, request_target
 from toolgen.openapi.operations import OWNED_HEADERS
 from toolgen.openapi.parameters import STYLES
+from toolgen.openapi.servers import VARIABLE, expanded, server_fault
 from toolgen.tools.check_schemas import SchemaCheck
 from toolgen.tools.model import Body, Leaf, Server, Tool, Toolset
 from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
 from toolgen.tools.places import Place, written
-from toolgen.tools.template import TemplateFault, arguments_in
+from toolgen.tools.template import TemplateFault, argument_of, arguments_in
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
-_VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
 def check_toolset(toolset: Toolset) -> list[Problem]:
@@ -62,25 +61,19 @@ def _server(place: Place, server: str | Server | None) -> Iterator[Problem]:
     if server is None:
         return
     url, variables = (server, {}) if isinstance(server, str) else (server.url, server.variables)
-    used = _VARIABLE.findall(url)
-    for name in dict.fromkeys(used):
+    for name in dict.fromkeys(VARIABLE.findall(url)):
         if name not in variables:
             message = f"the server variable {name!r} is not declared" + did_you_mean(name, variables)
             yield _problem(place, message, "a server with variables is a mapping of url and variables")
     for name, variable in variables.items():
         if variable.enum and variable.default is not None and variable.default not in variable.enum:
             yield _problem((*place, "variables", name, "default"), "the default is not in the variable's enum")
-    defaults = {name: variable.default for name, variable in variables.items()}
-    filled = _VARIABLE.sub(lambda match: "x" if (value := defaults.get(match[1])) is None else value, url)
-    try:
-        parts = urlsplit(filled)
-        absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
-        fine = (absolute or not parts.scheme) and not re.search(r"[\x00-\x20\x7f]", filled)
-    except ValueError:
-        fine = False
-    if not fine:
-        hint = "an http(s) URL, or one relative to the document's"
-        yield _problem(place if isinstance(server, str) else (*place, "url"), "this is no server URL", hint)
+    filled = expanded(url, {name: variable.default for name, variable in variables.items()})
+    here = place if isinstance(server, str) else (*place, "url")
+    if "@" in filled.partition("://")[2].partition("/")[0]:  # never shown: it is a credential
+        yield _problem(here, "the server URL holds a user name or password", "bind credentials to security schemes")
+    elif server_fault(filled):
+        yield _problem(here, "this is no server URL", "an http(s) URL, or one relative to the document's")
 
 
 def _tool(place: Place, tool: Tool) -> Iterator[Problem]:
@@ -93,6 +86,10 @@ def _tool(place: Place, tool: Tool) -> Iterator[Problem]:
     for location in ("path", "query", "header", "cookie"):
         for index, leaf in enumerate(getattr(tool.request, location)):
             yield from _leaf((*request, location, index), location, leaf)
+    headers = [leaf.name.lower() for leaf in tool.request.header]
+    for index, name in enumerate(headers):
+        if name in headers[:index]:
+            yield _problem((*request, "header", index, "name"), f"the header {name} is there twice", "case is the same")
     if tool.request.querystring is not None:
         yield from _leaf((*request, "querystring"), "querystring", tool.request.querystring)
     if tool.request.body is not None:
@@ -121,6 +118,12 @@ def _arguments(place: Place, tool: Tool) -> Iterator[Problem]:
         for name in sorted(read - declared.keys()):
             message = f"the argument {name!r} is not declared" + did_you_mean(name, declared)
             yield _problem(where, message, "declare it in parameters.properties")
+    required = tool.parameters.get("required", ())
+    for index, leaf in enumerate(tool.request.path):
+        name = argument_of(leaf.value)
+        if name in declared and name not in required:
+            where = (*place, "request", "path", index, "value")
+            yield _problem(where, f"the path needs the argument {name!r}", "name it in parameters.required")
     for name in declared:
         if name not in used:
             hint = "use it in a leaf, or remove it"
@@ -198,6 +201,16 @@ def _leaf(place: Place, location: str, leaf: Leaf) -> Iterator[Problem]:
         yield _style((*place, "style"), f"{leaf.style!r} is no style of a {location} parameter", legal)
     if leaf.media_type is not None:
         yield from _media_type((*place, "mediaType"), leaf.media_type)
+    if isinstance(leaf.value, str):
+        yield from _constant((*place, "value"), location, leaf.value)
+
+
+def _constant(place: Place, location: str, value: str) -> Iterator[Problem]:
+    """What a person wrote into a path or header must not lead elsewhere or start another header."""
+    if location == "path" and set(re.split(r"[/\\]", value)) & {"", ".", ".."}:
+        yield _problem(place, "the value has an empty, `.` or `..` segment, which leads to another endpoint")
+    elif location in ("header", "cookie") and re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value):
+        yield _problem(place, "the value has a control character, which no header can hold")
 
 
 def _body(place: Place, body: Body) -> Iterator[Problem]:

@@ -33,6 +33,7 @@ _BODIES = {
     "opaque": "A whole {} document as text, sent as is;",
     "binary": "Bytes, as base64 text",
 }
+_CHOICES = 10  # members of a choice whose types are named
 _NESTED = 3  # levels of arrays and choices that a type in words goes into
 
 
@@ -74,6 +75,7 @@ def hints(schema: Any, definitions: Mapping[str, Any]) -> str:
     """What the schema says of an argument nobody described: values, default, format, example."""
     found = _keywords(schema, definitions)
     values = found.get("enum") or _keywords(found.get("items"), definitions).get("enum")
+    values = [found["const"]] if "const" in found else values
     said = []
     if values:
         shown = ", ".join(_value(v) for v in values[:20])
@@ -179,7 +181,7 @@ def _type(schema: Any, definitions: Mapping[str, Any], depth: int = 0) -> str:
         return str(kind)
     if "properties" in found or "additionalProperties" in found:
         return "object"
-    members = found.get("anyOf") or found.get("oneOf") or ()
+    members = (found.get("anyOf") or found.get("oneOf") or [])[:_CHOICES]
     kinds = dict.fromkeys(_type(member, definitions, depth + 1) for member in members) if depth < _NESTED else {}
     if kinds and all(kinds):
         return " or ".join(kinds)

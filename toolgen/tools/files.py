@@ -11,6 +11,7 @@ import contextlib
 import os
 import secrets
 import stat
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -205,9 +206,6 @@ def _invalid(path: str | PathLike[str], content: bytes, found: list[Problem]) ->
 
     name = os.fspath(path)
     lines = Lines(content if len(content) <= _LINES_UP_TO else b"")
-    shown = [
-        Problem(one.message, f"{name}: {one.where}" if one.where else name, lines.of(one.where), hint=one.hint)
-        for one in shortened(found)
-    ]
+    shown = [replace(one, line=lines.of(one.where), file=name) for one in shortened(found)]
     count = f"{len(found)} problems" if len(found) != 1 else "1 problem"
     return ToolsetError(f"{name} is not a valid toolset: {count}", shown)

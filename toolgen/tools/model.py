@@ -183,7 +183,7 @@ class Response(Model):
     """What a good answer looks like.
 
     `media_types` in the document's order; `schema_` (`schema` in files) is JSON Schema 2020-12 of
-    the first JSON answer; `headers` are the documented headers of answers that carry their result
+    a good answer's JSON (an `anyOf` where several differ); `headers` are the documented headers of answers that carry their result
     there (201, 202, 3xx, 2xx without content), never `Set-Cookie`.
     """
 
@@ -263,7 +263,10 @@ class DocumentInfo(Model):
 
 
 class Toolset(Model):
-    """One API's tools, as one file. `report` says what generation did with each operation."""
+    """One API's tools, as one file.
+
+    `report` says what generation did with each operation; it is not part of the file.
+    """
 
     toolgen: Literal[1] = FORMAT_VERSION
     api: str

@@ -77,7 +77,7 @@ _SAYS: dict[str, dict[str, str]] = {
         "cookie": "The cookie parameters.",
         "body": "The request body.",
         "security": "Alternatives, each a list of security schemes that go together; [] sends no credential.",
-        "siblings": "Literal paths of the document that a value in this path must not lead to.",
+        "siblings": "Paths of the document that a value in this path must not lead to.",
     },
     "Leaf": {
         "name": "The name on the wire.",
@@ -104,7 +104,7 @@ _SAYS: dict[str, dict[str, str]] = {
     },
     "Response": {
         "mediaTypes": "The media types of a good answer, in the document's order.",
-        "schema": "JSON Schema of the first JSON answer.",
+        "schema": "JSON Schema of the JSON of a good answer; several that differ stand under anyOf.",
         "headers": "The documented headers of answers that carry their result there.",
     },
     "Provenance": {
