@@ -790,3 +790,14 @@ def test_a_cookie_is_not_carried_to_the_next_hop(httpserver: HTTPServer) -> None
     serve(httpserver)
     load(f"http://127.0.0.1:{httpserver.port}/away")
     assert sent(httpserver, "Cookie") == [None, None]
+
+
+def test_references_lead_to_a_limited_number_of_documents(tmp_path: Path) -> None:
+    for name in ("root", "a", "b", "c"):
+        (tmp_path / f"{name}.json").write_text("{}", encoding="utf-8")
+    loader = Loader(limits=Limits(documents=2))
+    root = loader.load(tmp_path / "root.json")
+    for name in ("a", "b", "a"):
+        loader.fetch((tmp_path / f"{name}.json").as_uri(), base=root.uri)
+    with pytest.raises(LimitExceeded, match="more than 2 documents"):
+        loader.fetch((tmp_path / "c.json").as_uri(), base=root.uri)

@@ -47,6 +47,7 @@ class Limits:
     nodes: int = 20_000_000  # values after aliases are expanded
     seconds: float = 30.0  # for one fetch in total, not per read
     redirects: int = 5
+    documents: int = 500  # that references lead to
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,8 @@ class Loader:
         elif base is None or self._root is None or uri != self._root.uri:  # the root may be referred to
             self._remote.check_allowed(uri)
         if uri not in self._cache:
+            if len(self._cache) > self._limits.documents:
+                raise LimitExceeded(f"references lead to more than {self._limits.documents} documents")
             if path:
                 document = self._document(uri, _read_file(path, self._limits.bytes), _shown(path))
             else:
