@@ -105,7 +105,7 @@ def test_an_unknown_keyword_is_dropped_and_noted_once() -> None:
         ({"allOf": {"type": "string"}}, {"allOf": [{"type": "string"}]}),
         ({"allOf": "text"}, {}),
         ({"allOf": []}, {}),
-        ({"oneOf": [3]}, {"oneOf": [{}]}),
+        ({"oneOf": [3]}, {"anyOf": [{}]}),
         ({"additionalProperties": "yes"}, {}),
         ({"patternProperties": []}, {}),
         ("text", {}),
@@ -130,6 +130,14 @@ def test_patterns_of_properties_are_mended_and_one_that_cannot_be_checked_rules_
     schema = made.tools[0].input_schema()["properties"]["requestBody"]
     assert jsonschema_rs.is_valid(schema, {"anything": "goes"})
     assert "cannot be checked" in said(made)[0]
+
+
+def test_what_is_read_as_less_than_it_meant_never_rules_out_more() -> None:
+    assert sent({"not": {"pattern": "(unclosed"}}) == {}
+    assert sent({"not": {"properties": {"a": {"minimum": "much"}}}}) == {}
+    assert sent({"not": {"deprecated": False}}) == {"not": {}}
+    assert sent({"oneOf": [{"minimum": "much"}, {"type": "string"}]}) == {"anyOf": [{}, {"type": "string"}]}
+    assert sent({"oneOf": [{"deprecated": False}, {"type": "string"}]}) == {"oneOf": [{}, {"type": "string"}]}
 
 
 # Recursion and depth
@@ -283,6 +291,14 @@ def test_required_is_cleared_across_compositions() -> None:
     assert definitions["Derived"]["required"] == ["m"]
     assert "required" not in definitions["Derived"]["allOf"][1]
     assert made.output_schema()["required"] == ["id", "m"]
+
+
+def test_required_is_cleared_in_nested_members_and_dependencies() -> None:
+    lost = {"properties": {"id": {"readOnly": True}, "n": {}}}
+    assert sent({"allOf": [lost, {"allOf": [{"required": ["id", "n"]}]}]})["allOf"][1] == {
+        "allOf": [{"required": ["n"]}]
+    }
+    assert sent({**lost, "dependentRequired": {"n": ["id", "m"]}})["dependentRequired"] == {"n": ["m"]}
 
 
 def test_required_beside_a_reference_is_cleared() -> None:

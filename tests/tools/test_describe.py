@@ -105,6 +105,13 @@ def test_braces_of_paths_never_stand_in_prose(path: str, words: str) -> None:
     assert in_prose(path) == words
 
 
+def test_where_the_document_quotes_its_own_path_the_braces_go_too() -> None:
+    operation = {"summary": "PUT /pets/{petId}", "description": "`PUT /pets/{petId}` with a body like {a: 1}."}
+    tool = tool_of(operation, path="/pets/{petId}")
+    assert tool.description == "PUT /pets/:petId.\n`PUT /pets/:petId` with a body like {a: 1}."
+    assert tool.annotations.title == "PUT /pets/:petId"
+
+
 # Arguments
 
 

@@ -48,6 +48,7 @@ def test_a_template_knows_the_paths_that_are_more_exact(path: str, others: list[
         ("/{a}{b}", ["/x", "/xy", "/{c}"], ["/xy"]),
         ("/a{x}b{y}c", ["/a1b2c", "/abc", "/a1bc", "/a1b1b1c"], ["/a1b1b1c", "/a1b2c"]),
         ("/pre{x}", ["/prefix", "/prf", "/pre"], ["/prefix"]),
+        ("/pre{x}fix", ["/prefix", "/pre-fix", "/prefixes", "/pre"], ["/pre-fix"]),
     ],
 )
 def test_expressions_within_a_segment_need_at_least_one_character(
@@ -79,7 +80,9 @@ def test_literal_paths_have_no_siblings() -> None:
     assert (literal.request.siblings, template.request.siblings) == ((), ("/users/me",))
 
 
-segments = st.sampled_from(["a", "b", "ab", "a.b", "{x}", "{y}", "a{x}", "{x}b", "{x}.{y}", "{x}{y}"])
+segments = st.sampled_from(
+    ["a", "b", "ab", "a.b", "{x}", "{y}", "a{x}", "{x}b", "a{x}b", "a{x}.{y}b", "a.b.b", "{x}.{y}", "{x}{y}"]
+)
 paths = st.lists(st.lists(segments, min_size=1, max_size=3).map(lambda found: "/" + "/".join(found)), unique=True)
 
 

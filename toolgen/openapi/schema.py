@@ -41,7 +41,9 @@ _KNOWN |= {
     "contentSchema",
 }
 # Keywords that need the whole schema to be converted first.
-_LATE = frozenset({"required", "allOf", "anyOf", "oneOf", "discriminator", "$dynamicRef", "$recursiveRef"})
+_LATE = frozenset(
+    {"required", "dependentRequired", "allOf", "anyOf", "oneOf", "discriminator", "$dynamicRef", "$recursiveRef"}
+)
 _SKIPPED: dict[Direction, tuple[str, str]] = {
     "request": ("readOnly", "writeOnly"),
     "response": ("writeOnly", "readOnly"),
@@ -85,6 +87,7 @@ class Schemas:
         self._silent: dict[str, set[int]] = {self._skip: set(), self._other: set()}  # ids of what does not say so
         self._all: Mapping[str, Any] = self.definitions
         self._split: set[str] = set()
+        self._said = 0
         self._current: str | None = None
         self._root: Any = None
         self._place: Place | None = None
@@ -109,8 +112,11 @@ class Schemas:
             discriminator.settle(member, self._all)
         lost = self._lost() if self._removed else {}
         for schema in self._composed if lost else ():
-            for part in (schema, *self._inline_members(schema)):
-                _unrequire(part, frozenset(lost.get(id(schema), ())))
+            gone, parts = frozenset(lost.get(id(schema), ())), [schema]
+            while gone and parts:
+                part = parts.pop()
+                _unrequire(part, gone)
+                parts.extend(p for p in self._inline_members(part) if isinstance(p, dict))
         self._composed.clear()
         self._constants.clear()
 
@@ -332,8 +338,9 @@ class Schemas:
 
     def _one(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
         if value.__class__ is dict or value.__class__ is bool:
+            before = self._said
             out[key] = self._schema(value, resource)
-            if key == "not" and out[key] == {} and value != {}:  # unreadable: then nothing is ruled out
+            if key == "not" and self._said > before:  # says less than it meant: then it would rule out too much
                 del out[key]
         else:
             self._diagnose("degraded", f"`{key}` is a schema, this is {_shown(value)}", node)
@@ -354,10 +361,9 @@ class Schemas:
         if value.__class__ is not list:
             self._diagnose("degraded", f"`{key}` is an array of schemas, this is {_shown(value)}", node)
         elif value:
+            before = self._said
             made = [self._schema(member, resource) for member in value]
-            if key == "oneOf" and any(
-                new == {} != old and isinstance(old, dict) for new, old in zip(made, value, strict=True)
-            ):
+            if key == "oneOf" and self._said > before and {} in made:
                 key = "anyOf"  # a member that cannot be read would match beside the one that does
             out[key] = made if key not in out else [*out[key], *made]
 
@@ -442,6 +448,7 @@ class Schemas:
             self.unknown[key] = self._pointer(node)
 
     def _diagnose(self, level: Level, message: str, node: Any) -> None:
+        self._said += 1
         diagnostic = Diagnostic(level, message, self._pointer(node))
         if self._current is None:
             self.found.append(diagnostic)
@@ -464,12 +471,16 @@ class Schemas:
 
 
 def _unrequire(schema: Any, gone: frozenset[str]) -> None:
-    if isinstance(schema, dict) and gone and "required" in schema:
+    if not isinstance(schema, dict) or not gone:
+        return
+    if "required" in schema:
         kept = [name for name in schema["required"] if name not in gone]
         if kept:
             schema["required"] = kept
         else:
             del schema["required"]
+    for name, needed in schema.get("dependentRequired", {}).items():
+        schema["dependentRequired"][name] = [other for other in needed if other not in gone]
 
 
 def _shown(value: Any) -> str:

@@ -40,12 +40,13 @@ _NESTED = 3  # levels of arrays and choices that a type in words goes into
 def title(operation: Operation, name: str) -> str:
     """A tool's title: the summary, else its name in words."""
     words = re.sub(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])", " ", name).strip()
-    return one_line(operation.summary, 120) or words.capitalize() or name
+    return one_line(_plain(operation.summary, operation.path), 120) or words.capitalize() or name
 
 
 def tool_description(operation: Operation) -> str:
     """What the operation does, then the errors the document tells of."""
-    summary, prose = one_line(operation.summary, 300), clean(operation.description, PROSE_CAP)
+    summary = one_line(_plain(operation.summary, operation.path), 300)
+    prose = clean(_plain(operation.description, operation.path), PROSE_CAP)
     if summary and prose and not prose.startswith(summary.rstrip(".")):
         prose = f"{summary.rstrip('.')}.\n{prose}"
     prose = prose or summary or f"{operation.wire_method} {in_prose(operation.path)}"
@@ -69,6 +70,11 @@ def _first_sentence(text: str) -> str:
 def in_prose(path: str) -> str:
     """A path template without braces: `/pets/:petId`."""
     return one_line(re.sub(r"[{}]", "", re.sub(r"\{([^{}]+)\}", r":\1", path)), 300)
+
+
+def _plain(text: str, path: str) -> str:
+    """The text; where it quotes the operation's own path, without that path's braces."""
+    return text.replace(path, in_prose(path)) if "{" in path and path in text else text
 
 
 def hints(schema: Any, definitions: Mapping[str, Any]) -> str:
