@@ -284,6 +284,20 @@ def _label(uri: str, root: str | None) -> str:
     return uri[len(folder) :] if folder and uri.startswith(folder) else uri.rpartition("/")[2] or uri
 
 
+def pointer_below(place: Place, node: Any) -> str:
+    """Where a node stands below a place, found by its identity; the place itself if it is not there."""
+    waiting = [(place.node, "")]
+    while waiting:
+        here, pointer = waiting.pop()
+        if here is node:
+            return str(Place(None, place.resource, place.pointer + pointer))
+        if isinstance(here, dict):
+            waiting.extend((value, f"{pointer}/{escape(key)}") for key, value in here.items())
+        elif isinstance(here, list):
+            waiting.extend((value, f"{pointer}/{index}") for index, value in enumerate(here))
+    return str(place)
+
+
 def escape(token: str) -> str:
     """A key as a JSON pointer token (RFC 6901, section 3)."""
     return token.replace("~", "~0").replace("/", "~1")

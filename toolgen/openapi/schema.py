@@ -10,20 +10,19 @@ Source: OpenAPI 3.2 "Schema Object"; JSON Schema 2020-12 core and validation.
 
 from __future__ import annotations
 
-from collections import ChainMap, deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections import ChainMap
+from typing import Any
 
 from toolgen.openapi import discriminator, upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Level
-from toolgen.openapi.keywords import references
+from toolgen.openapi.keywords import PREFIX
 from toolgen.openapi.names import Names
-from toolgen.openapi.references import Dangling, Place, References, Resource, escape
-from toolgen.openapi.text import clean
+from toolgen.openapi.references import Place, References, Resource, pointer_below
+from toolgen.openapi.sides import Direction, Sides
+from toolgen.openapi.targets import Target, Targets
+from toolgen.openapi.text import clean, shown
 from toolgen.openapi.values import TYPES, VALUES, usable_pattern
 
-Direction = Literal["request", "response"]
 DESCRIPTION_CAP = 1000
 # What makes a schema take the slow way through `upgrade` and, for `$id`, another base for its references.
 _OLD = frozenset({"nullable", "x-nullable", "exclusiveMinimum", "exclusiveMaximum", "$id"})
@@ -44,20 +43,6 @@ _KNOWN |= {
 _LATE = frozenset(
     {"required", "dependentRequired", "allOf", "anyOf", "oneOf", "discriminator", "$dynamicRef", "$recursiveRef"}
 )
-_SKIPPED: dict[Direction, tuple[str, str]] = {
-    "request": ("readOnly", "writeOnly"),
-    "response": ("writeOnly", "readOnly"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a reference means: the definition's name, and whether the schema is left out of this or the other direction."""
-
-    name: str
-    place: Place
-    left_out: bool
-    left_out_there: bool
 
 
 class Schemas:
@@ -73,20 +58,14 @@ class Schemas:
         self.found: list[Diagnostic] = []
         self.unknown: dict[str, str] = {}
         self._references = references
-        self._direction = direction
-        self._skip, self._other = _SKIPPED[direction]
-        self._names = names
+        self.sides = Sides(references, direction)
+        self._skip, self._other = self.sides.skip, self.sides.other
         self._base = base
-        self._shared = base.same_in_both_directions() if base else frozenset()
-        self._targets: dict[tuple[int, str], Target | str] = {}
-        self._named: dict[tuple[int, str], Target] = {}
-        self._waiting: deque[Target] = deque()
-        self._removed: dict[int, tuple[dict[str, Any], frozenset[str]]] = {}  # with the object whose id it is
-        self._composed: list[dict[str, Any]] = []
+        earlier: Targets | None = base._targets if base else None
+        self._targets: Targets = Targets(references, self.sides, names, f"-{direction}", earlier)
+        if base is not None:
+            self._targets.compare(base.definitions)
         self._constants: list[dict[str, Any]] = []
-        self._silent: dict[str, set[int]] = {self._skip: set(), self._other: set()}  # ids of what does not say so
-        self._all: Mapping[str, Any] = self.definitions
-        self._split: set[str] = set()
         self._said = 0
         self._current: str | None = None
         self._root: Any = None
@@ -99,47 +78,19 @@ class Schemas:
 
     def drain(self) -> None:
         """Convert every definition that was named and is not there yet."""
-        while self._waiting:
-            target = self._waiting.popleft()
+        while self._targets.waiting:
+            target = self._targets.waiting.popleft()
             self._place, self._root, self._current = target.place, target.place.node, target.name
             self.definitions[target.name] = self._whole(target.place)
         self._current = None
 
     def finish(self) -> None:
         """What needs every definition: `required` across compositions, and constants of discriminators."""
-        self._all = ChainMap(self.definitions, self._base.definitions if self._base else {})
+        definitions = ChainMap(self.definitions, self._base.definitions if self._base else {})
         for member in self._constants:
-            discriminator.settle(member, self._all)
-        lost = self._lost() if self._removed else {}
-        for schema in self._composed if lost else ():
-            gone, parts = frozenset(lost.get(id(schema), ())), [schema]
-            while gone and parts:
-                part = parts.pop()
-                _unrequire(part, gone)
-                parts.extend(p for p in self._inline_members(part) if isinstance(p, dict))
-        self._composed.clear()
+            discriminator.settle(member, definitions)
         self._constants.clear()
-
-    def adopt(self, original: dict[str, Any], made: dict[str, Any]) -> None:
-        """What is known of a converted schema holds of one that was made of it, too."""
-        if id(original) in self._removed:
-            self._removed[id(made)] = made, self._removed[id(original)][1]
-        if not {"allOf", "anyOf", "oneOf"}.isdisjoint(made):
-            self._composed.append(made)
-
-    def same_in_both_directions(self) -> frozenset[tuple[int, str]]:
-        """The places whose definitions, and all they reach, look alike in requests and answers."""
-        users: dict[str, list[str]] = {}
-        for name, schema in self.definitions.items():
-            for used in references(schema):
-                users.setdefault(used, []).append(name)
-        waiting, split = list(self._split), set(self._split)
-        while waiting:
-            for user in users.get(waiting.pop(), ()):
-                if user not in split:
-                    split.add(user)
-                    waiting.append(user)
-        return frozenset(place for place, target in self._named.items() if target.name not in split)
+        self.sides.settle(definitions)
 
     # One schema
 
@@ -184,16 +135,15 @@ class Schemas:
     def _finished(self, out: dict[str, Any], source: dict[str, Any], resource: Resource) -> dict[str, Any]:
         if "discriminator" in source:
             self._constants += discriminator.describe(out, source["discriminator"], source)
-        if id(out) in self._removed:
-            _unrequire(out, self._removed[id(out)][1])
+        self.sides.unrequire(out)
         if "allOf" in out or "anyOf" in out or "oneOf" in out:
-            self._composed.append(out)
+            self.sides.compose(out)
         if "$ref" not in out:
             if "$dynamicRef" in source:
                 self._dynamic(out, source["$dynamicRef"], source, resource)
             elif "$recursiveRef" in source:  # 2019-09: the nearest schema around that says `$recursiveAnchor`
                 if self._current and isinstance(self._root, dict) and self._root.get("$recursiveAnchor") is True:
-                    out["$ref"] = "#/$defs/" + self._current
+                    out["$ref"] = PREFIX + self._current
                 else:
                     self._dynamic(out, source["$recursiveRef"], source, resource)
         return out
@@ -202,19 +152,19 @@ class Schemas:
         if node is True or node is False:
             return node
         self._diagnose(
-            "degraded", f"a schema is an object or a boolean, this is {_shown(node)}; anything is allowed", node
+            "degraded", f"a schema is an object or a boolean, this is {shown(node)}; anything is allowed", node
         )
         return {}
 
     def _reference(self, node: dict[str, Any], ref: str, resource: Resource) -> Any:
         if len(node) > 1 and "$id" in node and resource.dialect == "3.1":
             resource = self._references.within(node, resource)
-        target = self._target(ref, resource)
-        if target is None:
-            self._diagnose("degraded", str(self._targets[id(resource), ref]) + "; anything is allowed", node)
+        target = self._targets.of(ref, resource)
+        if isinstance(target, str):
+            self._diagnose("degraded", f"{target}; anything is allowed", node)
             alone = len(node) == 1 or resource.dialect != "3.1"
             return {} if alone else self._schema({k: v for k, v in node.items() if k != "$ref"}, resource)
-        out: dict[str, Any] = {"$ref": "#/$defs/" + target.name}
+        out: dict[str, Any] = {"$ref": PREFIX + target.name}
         if len(node) > 1:
             if resource.dialect == "3.1":
                 siblings = self._schema({k: v for k, v in node.items() if k != "$ref"}, resource)
@@ -222,86 +172,17 @@ class Schemas:
                 siblings.clear()  # the same object, which others know by its identity
                 siblings.update(out | kept)
                 if "required" in siblings:
-                    self._composed.append(siblings)
+                    self.sides.compose(siblings)
                 return siblings
             if node.get("description").__class__ is str:  # 3.0 ignores what stands beside $ref; prose does no harm
                 out["description"] = clean(node["description"], DESCRIPTION_CAP)
         return out
 
-    def _target(self, ref: str, resource: Resource) -> Target | None:
-        key = (id(resource), ref)
-        found = self._targets.get(key)
-        if found is None:
-            try:
-                found = self._name(self._schema_place(ref, resource))
-            except Dangling as error:
-                found = str(error)
-            self._targets[key] = found
-        return found if isinstance(found, Target) else None
-
-    def _schema_place(self, ref: str, resource: Resource) -> Place:
-        """Where the schema stands: through references that say nothing else."""
-        place = self._references.resolve(ref, resource)
-        seen = set()
-        while isinstance(place.node, dict) and isinstance(place.node.get("$ref"), str):
-            if place.resource.dialect == "3.1" and len(place.node) > 1:
-                break
-            if (id(place.resource), place.pointer) in seen:
-                raise Dangling(f"{ref!r} refers to itself")
-            seen.add((id(place.resource), place.pointer))
-            place = self._references.resolve(place.node["$ref"], place.resource)
-        if not isinstance(place.node, dict | bool):
-            raise Dangling(f"{ref!r} leads to {_shown(place.node)}, which is no schema")
-        return place
-
-    def _name(self, place: Place) -> Target:
-        stands = place
-        while stands.resource.home is not None:  # a schema with an `$id` is the same by its pointer
-            outer, pointer = stands.resource.home
-            stands = Place(place.node, outer, pointer + stands.pointer)
-        where = (id(stands.resource), stands.pointer)
-        known = self._named.get(where)
-        if known is not None:
-            return known
-        sides = self._says(self._skip, place.node, place.resource), self._says(self._other, place.node, place.resource)
-        earlier = self._base._named.get(where) if self._base else None
-        if earlier is not None and where in self._shared:
-            target = Target(earlier.name, place, *sides)
-        else:
-            suffix = f"-{self._direction}" if earlier is not None else ""
-            target = Target(self._names.claim(stands, suffix), place, *sides)
-            self._waiting.append(target)
-        self._named[where] = target
-        return target
-
-    def _says(self, keyword: str, node: Any, resource: Resource) -> bool:
-        """Whether a schema, what it refers to, or a member of its `allOf` says `readOnly` or `writeOnly`."""
-        waiting, seen = [(node, resource)], set()
-        silent = self._silent[keyword]
-        while waiting:
-            here, within = waiting.pop()
-            if not isinstance(here, dict) or id(here) in seen or id(here) in silent:
-                continue
-            seen.add(id(here))
-            if here.get(keyword) is True and ("$ref" not in here or within.dialect == "3.1"):
-                return True
-            if isinstance(here.get("$ref"), str):
-                try:
-                    place = self._references.resolve(here["$ref"], within)
-                except Dangling:
-                    continue
-                waiting.append((place.node, place.resource))
-            members = here.get("allOf")
-            if isinstance(members, list):
-                waiting.extend((member, within) for member in members)
-        silent |= seen
-        return False
-
     # Keywords that hold schemas
 
     def _properties(self, out: dict[str, Any], value: Any, node: Any, resource: Resource) -> None:
         if value.__class__ is not dict:
-            self._diagnose("degraded", f"`properties` is an object, this is {_shown(value)}", node)
+            self._diagnose("degraded", f"`properties` is an object, this is {shown(value)}", node)
             return
         made: dict[str, Any] = {}
         gone: list[str] = []
@@ -309,32 +190,27 @@ class Schemas:
             if below.__class__ is dict:
                 ref = below.get("$ref")
                 if ref.__class__ is str:
-                    target = self._target(ref, resource)
-                    left_out = target is not None and target.left_out
-                    if target is not None and target.left_out_there:
-                        self._mark_split()
-                    if resource.dialect == "3.1" and below.get(self._skip) is True:
-                        left_out = True
+                    target = self._targets.of(ref, resource)
+                    left_out, left_out_there = False, False
+                    if target.__class__ is Target:
+                        left_out, left_out_there = target.left_out, target.left_out_there
+                    if resource.dialect == "3.1":
+                        left_out = left_out or below.get(self._skip) is True
+                        left_out_there = left_out_there or below.get(self._other) is True
+                elif "allOf" in below:
+                    left_out = self.sides.says(self._skip, below, resource)
+                    left_out_there = self.sides.says(self._other, below, resource)
                 else:
-                    left_out = below.get(self._skip) is True
-                    if "allOf" in below:
-                        left_out = left_out or self._says(self._skip, below, resource)
-                        if self._says(self._other, below, resource):
-                            self._mark_split()
+                    left_out, left_out_there = below.get(self._skip) is True, below.get(self._other) is True
+                if (left_out or left_out_there) and self._current is not None:
+                    self._targets.split(self._current)
                 if left_out:
                     gone.append(name)
                     continue
-                if below.get(self._other) is True:
-                    self._mark_split()
             made[name] = self._schema(below, resource)
         out["properties"] = made
         if gone:
-            self._removed[id(out)] = out, frozenset(gone)
-            self._mark_split()
-
-    def _mark_split(self) -> None:
-        if self._current is not None:
-            self._split.add(self._current)
+            self.sides.remove(out, gone)
 
     def _one(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
         if value.__class__ is dict or value.__class__ is bool:
@@ -343,7 +219,7 @@ class Schemas:
             if key == "not" and self._said > before:  # says less than it meant: then it would rule out too much
                 del out[key]
         else:
-            self._diagnose("degraded", f"`{key}` is a schema, this is {_shown(value)}", node)
+            self._diagnose("degraded", f"`{key}` is a schema, this is {shown(value)}", node)
 
     def _items(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
         if value.__class__ is not list:
@@ -359,7 +235,7 @@ class Schemas:
             self._diagnose("degraded", f"`{key}` is an array, this is an object; it is read as its only member", node)
             value = [value]
         if value.__class__ is not list:
-            self._diagnose("degraded", f"`{key}` is an array of schemas, this is {_shown(value)}", node)
+            self._diagnose("degraded", f"`{key}` is an array of schemas, this is {shown(value)}", node)
         elif value:
             before = self._said
             made = [self._schema(member, resource) for member in value]
@@ -369,7 +245,7 @@ class Schemas:
 
     def _map(self, out: dict[str, Any], key: str, value: Any, node: Any, resource: Resource) -> None:
         if value.__class__ is not dict:
-            self._diagnose("degraded", f"`{key}` is an object of schemas, this is {_shown(value)}", node)
+            self._diagnose("degraded", f"`{key}` is an object of schemas, this is {shown(value)}", node)
             return
         if key == "patternProperties":
             value = self._patterns(value, node)
@@ -381,7 +257,7 @@ class Schemas:
         for pattern, member in value.items():
             usable = usable_pattern(pattern)
             if usable is None:
-                self._diagnose("degraded", f"the pattern {_shown(pattern)} cannot be checked", node)
+                self._diagnose("degraded", f"the pattern {shown(pattern)} cannot be checked", node)
                 if "additionalProperties" in node or "unevaluatedProperties" in node:
                     kept.setdefault("", {})
             elif usable in kept:
@@ -399,47 +275,11 @@ class Schemas:
                 out.setdefault("dependentSchemas", {})[name] = self._schema(needed, resource)
 
     def _dynamic(self, out: dict[str, Any], ref: Any, node: Any, resource: Resource) -> None:
-        target = self._target(ref, resource) if isinstance(ref, str) else None
-        if target is None:
-            self._diagnose("degraded", f"`$dynamicRef` {_shown(ref)} leads nowhere; anything is allowed", node)
+        target = self._targets.of(ref, resource) if isinstance(ref, str) else "it is no text"
+        if isinstance(target, Target):
+            out["$ref"] = PREFIX + target.name
         else:
-            out["$ref"] = "#/$defs/" + target.name
-
-    # Removed properties across compositions
-
-    def _lost(self) -> dict[int, set[str]]:
-        """By the id of a composed schema: the properties that it or what it is composed of has lost."""
-        users: dict[int, list[dict[str, Any]]] = {}
-        waiting, seen = list(self._composed), set(map(id, self._composed))
-        while waiting:
-            here = waiting.pop()
-            for member in self._members(here):
-                if isinstance(member, dict):
-                    users.setdefault(id(member), []).append(here)
-                    if id(member) not in seen:
-                        seen.add(id(member))
-                        waiting.append(member)
-        lost: dict[int, set[str]] = {}
-        for holder, names in self._removed.values():
-            waiting = [holder]
-            while waiting:
-                here = waiting.pop()
-                known = lost.setdefault(id(here), set())
-                if not names <= known:
-                    known |= names
-                    waiting += users.get(id(here), [])
-        return lost
-
-    def _members(self, schema: dict[str, Any]) -> Iterable[Any]:
-        ref = schema.get("$ref")
-        if ref is not None:
-            yield self._all.get(ref.removeprefix("#/$defs/"))
-        yield from self._inline_members(schema)
-
-    @staticmethod
-    def _inline_members(schema: dict[str, Any]) -> Iterable[Any]:
-        for key in ("allOf", "anyOf", "oneOf"):
-            yield from schema.get(key, ())
+            self._diagnose("degraded", f"a dynamic reference cannot be followed: {target}; anything is allowed", node)
 
     # Diagnostics
 
@@ -458,37 +298,7 @@ class Schemas:
     def _pointer(self, node: Any) -> str:
         """The pointer of a node below the schema at hand: searched for, since faults are rare."""
         assert self._place is not None
-        waiting = [(self._root, "")]
-        while waiting:
-            here, pointer = waiting.pop()
-            if here is node:
-                return str(Place(None, self._place.resource, self._place.pointer + pointer))
-            if isinstance(here, dict):
-                waiting.extend((value, f"{pointer}/{escape(key)}") for key, value in here.items())
-            elif isinstance(here, list):
-                waiting.extend((value, f"{pointer}/{index}") for index, value in enumerate(here))
-        return str(self._place)
-
-
-def _unrequire(schema: Any, gone: frozenset[str]) -> None:
-    if not isinstance(schema, dict) or not gone:
-        return
-    if "required" in schema:
-        kept = [name for name in schema["required"] if name not in gone]
-        if kept:
-            schema["required"] = kept
-        else:
-            del schema["required"]
-    for name, needed in schema.get("dependentRequired", {}).items():
-        schema["dependentRequired"][name] = [other for other in needed if other not in gone]
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "an array"
-    return clean(repr(value), 40)
+        return pointer_below(self._place, node)
 
 
 _APPLICATORS = {

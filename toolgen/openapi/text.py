@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 CUT = "… [cut]"
 # C0 and C1 controls but for newline and tab; zero-width and bidirectional marks; fillers, tag characters and
@@ -25,3 +26,12 @@ def clean(text: str, cap: int) -> str:
 def one_line(text: str, cap: int) -> str:
     """The same on one line, runs of white space as one space."""
     return clean(" ".join(text.split()), cap)
+
+
+def shown(value: Any) -> str:
+    """A value of a document in a message: what kind of thing it is, or its first characters."""
+    if value is None:
+        return "null"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "an array"
+    return clean(repr(value), 40)

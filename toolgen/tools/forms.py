@@ -82,7 +82,7 @@ class Form:
         if not changed:
             return schema
         made = {**root, **{key: value for key, value in schema.items() if key != "$ref"}, **changed}
-        self._schemas.adopt(root, made)
+        self._schemas.sides.adopt(root, made)
         self.copied = self.copied or root is not schema
         return made
 

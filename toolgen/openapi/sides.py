@@ -1,0 +1,137 @@
+"""readOnly and writeOnly: what a request may not carry, and what an answer will not.
+
+A property of the other side is left out of a schema. Its name must then leave `required` too,
+wherever the schema is composed with others (`allOf`, `anyOf`, `oneOf`, what stands beside a `$ref`).
+
+Source: OpenAPI 3.2 "Schema Object"; JSON Schema 2020-12 validation, section 9.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from toolgen.openapi.keywords import PREFIX
+from toolgen.openapi.references import Dangling, References, Resource
+
+Direction = Literal["request", "response"]
+COMPOSITIONS = ("allOf", "anyOf", "oneOf")
+_SKIPPED: dict[Direction, tuple[str, str]] = {
+    "request": ("readOnly", "writeOnly"),
+    "response": ("writeOnly", "readOnly"),
+}
+
+
+class Sides:
+    """What was left out of the converted schemas of one direction.
+
+    `skip` is the keyword whose schemas are left out, `other` the one that the other direction leaves
+    out. Schemas are told apart by identity: they are kept here as long as it matters.
+    """
+
+    def __init__(self, references: References, direction: Direction) -> None:
+        self.skip, self.other = _SKIPPED[direction]
+        self._references = references
+        self._removed: dict[int, tuple[dict[str, Any], frozenset[str]]] = {}
+        self._composed: list[dict[str, Any]] = []
+        self._silent: dict[str, set[int]] = {self.skip: set(), self.other: set()}
+
+    def says(self, keyword: str, node: Any, resource: Resource) -> bool:
+        """Whether a schema of the document, what it refers to, or a member of its `allOf` says the keyword."""
+        waiting, seen = [(node, resource)], set()
+        silent = self._silent[keyword]  # what is known not to
+        while waiting:
+            here, within = waiting.pop()
+            if not isinstance(here, dict) or id(here) in seen or id(here) in silent:
+                continue
+            seen.add(id(here))
+            if here.get(keyword) is True and ("$ref" not in here or within.dialect == "3.1"):
+                return True
+            if isinstance(here.get("$ref"), str):
+                try:
+                    place = self._references.resolve(here["$ref"], within)
+                except Dangling:
+                    continue
+                waiting.append((place.node, place.resource))
+            members = here.get("allOf")
+            if isinstance(members, list):
+                waiting.extend((member, within) for member in members)
+        silent |= seen
+        return False
+
+    def remove(self, schema: dict[str, Any], names: Iterable[str]) -> None:
+        """Note the properties that a converted schema has lost."""
+        self._removed[id(schema)] = schema, frozenset(names)
+
+    def compose(self, schema: dict[str, Any]) -> None:
+        """Note a converted schema that is composed of others."""
+        self._composed.append(schema)
+
+    def adopt(self, original: dict[str, Any], made: dict[str, Any]) -> None:
+        """What is known of a converted schema holds of one that was made of it, too."""
+        if id(original) in self._removed:
+            self.remove(made, self._removed[id(original)][1])
+        if not made.keys().isdisjoint(COMPOSITIONS):
+            self.compose(made)
+
+    def unrequire(self, schema: dict[str, Any]) -> None:
+        """Take a schema's own lost properties out of its `required`."""
+        if id(schema) in self._removed:
+            _unrequire(schema, self._removed[id(schema)][1])
+
+    def settle(self, definitions: Mapping[str, Any]) -> None:
+        """Take lost properties out of `required` across compositions; needs every definition."""
+        lost = self._lost(definitions) if self._removed else {}
+        for schema in self._composed if lost else ():
+            gone, parts = frozenset(lost.get(id(schema), ())), [schema]
+            while gone and parts:
+                part = parts.pop()
+                _unrequire(part, gone)
+                parts.extend(p for p in _inline_members(part) if isinstance(p, dict))
+        self._composed.clear()
+
+    def _lost(self, definitions: Mapping[str, Any]) -> dict[int, set[str]]:
+        """By the id of a composed schema: the properties that it or what it is composed of has lost."""
+        users: dict[int, list[dict[str, Any]]] = {}
+        waiting, seen = list(self._composed), set(map(id, self._composed))
+        while waiting:
+            here = waiting.pop()
+            for member in _members(here, definitions):
+                if isinstance(member, dict):
+                    users.setdefault(id(member), []).append(here)
+                    if id(member) not in seen:
+                        seen.add(id(member))
+                        waiting.append(member)
+        lost: dict[int, set[str]] = {}
+        for holder, names in self._removed.values():
+            waiting = [holder]
+            while waiting:
+                here = waiting.pop()
+                known = lost.setdefault(id(here), set())
+                if not names <= known:
+                    known |= names
+                    waiting += users.get(id(here), [])
+        return lost
+
+
+def _members(schema: dict[str, Any], definitions: Mapping[str, Any]) -> Iterable[Any]:
+    ref = schema.get("$ref")
+    if ref is not None:
+        yield definitions.get(ref.removeprefix(PREFIX))
+    yield from _inline_members(schema)
+
+
+def _inline_members(schema: dict[str, Any]) -> Iterable[Any]:
+    for key in COMPOSITIONS:
+        yield from schema.get(key, ())
+
+
+def _unrequire(schema: dict[str, Any], gone: frozenset[str]) -> None:
+    if "required" in schema:
+        kept = [name for name in schema["required"] if name not in gone]
+        if kept:
+            schema["required"] = kept
+        else:
+            del schema["required"]
+    for name, needed in schema.get("dependentRequired", {}).items():
+        schema["dependentRequired"][name] = [other for other in needed if other not in gone]
