@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolgen.openapi.diagnostics import Diagnostic
-from toolgen.tools.check import check_toolset
+from toolgen.tools.files.check import check_toolset
 from toolgen.tools.generate import generate
 from toolgen.tools.model import Leaf, Tool, Toolset
 

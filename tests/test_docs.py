@@ -22,9 +22,9 @@ from toolgen.cli.config import _KEYS, read_config
 from toolgen.errors import SourceError, ToolsetError
 from toolgen.openapi.endpoint import endpoint_path
 from toolgen.openapi.operations import OWNED_HEADERS
-from toolgen.openapi.schema import DESCRIPTION_CAP
+from toolgen.openapi.schema.convert import DESCRIPTION_CAP
 from toolgen.openapi.source import Limits
-from toolgen.openapi.yaml12 import load_yaml
+from toolgen.openapi.source.yaml12 import load_yaml
 from toolgen.tools.describe import ARGUMENT_CAP, TOOL_CAP
 from toolgen.tools.export import TARGETS
 from toolgen.tools.export.limits import LIMITS

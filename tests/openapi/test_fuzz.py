@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from openapi.documents import parsed
 
 from toolgen import ToolgenError, Toolset, generate
-from toolgen.tools.check import check_toolset
+from toolgen.tools.files.check import check_toolset
 
 METASCHEMA = jsonschema_rs.Draft202012Validator({"$ref": "https://json-schema.org/draft/2020-12/schema"}, offline=True)
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -33,8 +33,8 @@ from toolgen.errors import (
     ToolgenError,
     UsageError,
 )
-from toolgen.openapi.remote import Remote
 from toolgen.openapi.source import Document, Limits, Loader, check_size
+from toolgen.openapi.source.remote import Remote
 
 TEXT = "openapi: 3.1.0\ninfo: {title: t}\n"
 TREE = {"openapi": "3.1.0", "info": {"title": "t"}}

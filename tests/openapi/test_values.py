@@ -9,7 +9,7 @@ import pytest
 from openapi.documents import said, sent, with_schema
 
 from toolgen import generate
-from toolgen.openapi.values import EXAMPLE_CAP, usable_pattern
+from toolgen.openapi.schema.values import EXAMPLE_CAP, usable_pattern
 
 
 def kept(schema: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgen.errors import LimitExceeded, SyntaxFault
-from toolgen.openapi import yaml12
+from toolgen.openapi.source import yaml12
 
 JSON_DATA = st.recursive(
     st.none()

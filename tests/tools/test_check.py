@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgen.openapi.operations import OWNED_HEADERS
-from toolgen.tools.check import check_toolset
-from toolgen.tools.fileform import from_dict
+from toolgen.tools.files.check import check_toolset
+from toolgen.tools.files.form import from_dict
 from toolgen.tools.naming import RESERVED_SOURCES
 from toolgen.tools.template import leaf_of
 

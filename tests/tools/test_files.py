@@ -16,20 +16,24 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolgen.errors import SourceError, ToolsetEdited, ToolsetError
-from toolgen.openapi.yaml12 import load_yaml
+from toolgen.openapi.source.yaml12 import load_yaml
 from toolgen.tools import files
-from toolgen.tools import render as render_module
-from toolgen.tools.fileform import digest, stamped
 from toolgen.tools.files import (
     from_dict,
     guard_edits,
     is_edited,
+    layout,
     load_toolset,
     render,
     save_toolset,
+    store,
     to_dict,
     would_change,
 )
+from toolgen.tools.files.form import digest, stamped
+from toolgen.tools.files.layout import render_json, render_yaml
+from toolgen.tools.files.places import parts, written
+from toolgen.tools.files.published import published_schema, published_text
 from toolgen.tools.model import (
     Annotations,
     Body,
@@ -45,9 +49,6 @@ from toolgen.tools.model import (
     Tool,
     Toolset,
 )
-from toolgen.tools.places import parts, written
-from toolgen.tools.published import published_schema, published_text
-from toolgen.tools.render import render_json, render_yaml
 from toolgen.tools.report import Report
 
 HINTS = Annotations(
@@ -387,12 +388,12 @@ def test_text_of_several_lines_is_a_block_however_short_it_is() -> None:
 
 def test_without_libyaml_the_data_reads_back_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(yaml, "CSafeDumper", raising=False)
-    render_module._dumper.cache_clear()
+    layout._dumper.cache_clear()
     data = ["\x85", "a\n\x85", "\u2028:", "a\rb", "\u2029\n", "no", "x" * 300, "a \nb", "a: b\n", {"k": ["\n"]}]
     try:
         text = render_yaml({"data": data}).decode()
     finally:
-        render_module._dumper.cache_clear()
+        layout._dumper.cache_clear()
     assert yaml.safe_load(text) == {"data": data}
     assert f"- {'x' * 300}\n" in text
 
@@ -433,9 +434,9 @@ def test_the_name_says_the_format(tmp_path: Path, name: str, is_json: bool) -> N
 
 def test_a_large_toolset_is_json_unless_its_name_says_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(render(toolset(), json=False))
-    monkeypatch.setattr(files, "MOST_YAML", size)
+    monkeypatch.setattr(store, "MOST_YAML", size)
     save_toolset(toolset(), tmp_path / "fits")
-    monkeypatch.setattr(files, "MOST_YAML", size - 1)
+    monkeypatch.setattr(store, "MOST_YAML", size - 1)
     for name in ("a.tools", "a.yml", "a.yaml"):
         save_toolset(toolset(), tmp_path / name)
     assert (tmp_path / "fits").read_bytes() == render(toolset(), json=False)
@@ -444,8 +445,8 @@ def test_a_large_toolset_is_json_unless_its_name_says_yaml(tmp_path: Path, monke
 
 
 def test_a_huge_toolset_is_not_rendered_as_yaml_to_find_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_YAML", 10)
-    monkeypatch.setattr("toolgen.tools.render.render_yaml", lambda data: pytest.fail("rendered"))
+    monkeypatch.setattr(store, "MOST_YAML", 10)
+    monkeypatch.setattr("toolgen.tools.files.layout.render_yaml", lambda data: pytest.fail("rendered"))
     save_toolset(toolset(), tmp_path / "a")
     assert (tmp_path / "a").read_bytes() == render(toolset(), json=True)
 
@@ -787,7 +788,9 @@ def schema() -> Any:
 
 def test_the_published_schema_is_what_the_models_say() -> None:
     committed = Path(files.__file__).with_name("toolset.schema.json").read_text(encoding="utf-8")
-    assert committed == published_text(), "python -m toolgen.tools.published > toolgen/tools/toolset.schema.json"
+    assert committed == published_text(), (
+        "python -m toolgen.tools.files.published > toolgen/tools/files/toolset.schema.json"
+    )
 
 
 def test_the_published_schema_describes_every_key() -> None:

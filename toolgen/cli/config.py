@@ -95,7 +95,7 @@ def read_config(path: Path) -> list[Job]:
     jobs = checked.jobs(read.tree, path.parent)
     checked.same_output(jobs, path)
     if checked.problems:
-        from toolgen.tools.lines import Lines
+        from toolgen.tools.files.lines import Lines
 
         lines = Lines(read.content)
         found = [replace(p, line=lines.of(p.where), file=str(path)) for p in checked.problems]
@@ -110,7 +110,7 @@ class _Checked:
         self.problems: list[Problem] = []
 
     def add(self, place: tuple[str | int, ...], message: str, hint: str = "") -> None:
-        from toolgen.tools.places import written
+        from toolgen.tools.files.places import written
 
         self.problems.append(Problem(message, written(place), hint=hint))
 

@@ -35,7 +35,7 @@ class Output:
             return render(self.toolset, json=False)
         if isinstance(self.export.data, str):
             return self.export.data.encode()
-        from toolgen.tools.render import render_json
+        from toolgen.tools.files.layout import render_json
 
         return render_json(self.export.data)
 
@@ -127,7 +127,7 @@ def changes(output: Output) -> list[Problem]:
 
 
 def _changed_export(output: Output, path: Path) -> list[Problem]:
-    from toolgen.tools.edits import differences
+    from toolgen.tools.files.edits import differences
 
     content, new = path.read_bytes(), output.content()
     if content == new:
@@ -140,8 +140,8 @@ def _changed_export(output: Output, path: Path) -> list[Problem]:
 
 def _changed_toolset(toolset: Toolset, path: Path) -> list[Problem]:
     from toolgen.openapi.source import Limits, Loader
-    from toolgen.tools.edits import differences
-    from toolgen.tools.fileform import digest
+    from toolgen.tools.files.edits import differences
+    from toolgen.tools.files.form import digest
 
     try:
         limits = Limits(bytes=512 * 1024 * 1024, nesting=400, nodes=100_000_000)

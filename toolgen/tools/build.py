@@ -7,14 +7,14 @@ from typing import Any
 
 from toolgen.openapi.diagnostics import Diagnostic
 from toolgen.openapi.endpoint import origin_of, placeholders, request_target
-from toolgen.openapi.keywords import references
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Server
-from toolgen.openapi.names import Names
 from toolgen.openapi.parameters import is_json
 from toolgen.openapi.references import Dangling, References
 from toolgen.openapi.schema import Schemas
+from toolgen.openapi.schema.keywords import references
+from toolgen.openapi.schema.names import Names
+from toolgen.openapi.schema.values import keep_examples
 from toolgen.openapi.text import clean
-from toolgen.openapi.values import keep_examples
 from toolgen.tools import describe, media
 from toolgen.tools.forms import Form, holds_file
 from toolgen.tools.model import READ_METHODS

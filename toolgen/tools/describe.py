@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from toolgen.openapi.keywords import PREFIX
 from toolgen.openapi.model import Operation
+from toolgen.openapi.schema.keywords import PREFIX
 from toolgen.openapi.text import clean, one_line
 from toolgen.openapi.upgrade import NULL
 from toolgen.tools.media import FILE

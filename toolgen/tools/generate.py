@@ -12,11 +12,11 @@ from urllib.parse import unquote, urlsplit
 from toolgen.errors import Problem, SelectionError, UsageError
 from toolgen.openapi.diagnostics import Diagnostic
 from toolgen.openapi.endpoint import endpoint_path
-from toolgen.openapi.json_text import paused_gc
 from toolgen.openapi.model import Operation
 from toolgen.openapi.operations import Reader, Skipped
 from toolgen.openapi.references import References
 from toolgen.openapi.source import Limits, Loader
+from toolgen.openapi.source.json_text import paused_gc
 from toolgen.openapi.version import dialect_of
 from toolgen.tools.build import Builder
 from toolgen.tools.model import Toolset

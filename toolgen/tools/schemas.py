@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolgen.openapi.keywords import PREFIX, references
+from toolgen.openapi.schema.keywords import PREFIX, references
 
 
 class Definitions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from toolgen.openapi.keywords import subschemas
+from toolgen.openapi.schema.keywords import subschemas
 from toolgen.tools.export.pointers import target_of
 
 

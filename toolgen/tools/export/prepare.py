@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from toolgen.openapi.keywords import LIST, MAP, ONE
+from toolgen.openapi.schema.keywords import LIST, MAP, ONE
 from toolgen.tools.export.pointers import escape, target_of
 
 MAX_DEPTH = 60  # schemas inside each other within one definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolgen.openapi.keywords import references
+from toolgen.openapi.schema.keywords import references
 
 
 class Levels:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from toolgen.openapi.keywords import subschemas
+from toolgen.openapi.schema.keywords import subschemas
 from toolgen.tools.export.pointers import reference_to, target_of
 from toolgen.tools.export.prepare import Prepared, original_name
 

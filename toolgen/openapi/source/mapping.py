@@ -9,7 +9,7 @@ from datetime import date, time
 from typing import Any
 
 from toolgen.errors import LimitExceeded, Problem, SyntaxFault
-from toolgen.openapi.json_text import duplicate, load_json
+from toolgen.openapi.source.json_text import duplicate, load_json
 
 _WHERE = "mapping"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgen.tools.places import Part, parts
+from toolgen.tools.files.places import Part, parts
 
 
 class Lines:

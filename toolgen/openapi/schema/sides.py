@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from toolgen.openapi.keywords import PREFIX
 from toolgen.openapi.references import Dangling, References, Resource
+from toolgen.openapi.schema.keywords import PREFIX
 
 Direction = Literal["request", "response"]
 COMPOSITIONS = ("allOf", "anyOf", "oneOf")

@@ -26,7 +26,7 @@ from yaml.events import (
 )
 
 from toolgen.errors import LimitExceeded
-from toolgen.openapi.json_text import duplicate, number_fault, paused_gc, syntax_fault
+from toolgen.openapi.source.json_text import duplicate, number_fault, paused_gc, syntax_fault
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without libyaml: the same events, slower
 

@@ -6,10 +6,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from toolgen.openapi.keywords import references
-from toolgen.openapi.names import Names
 from toolgen.openapi.references import Dangling, Place, References, Resource
-from toolgen.openapi.sides import Sides
+from toolgen.openapi.schema.keywords import references
+from toolgen.openapi.schema.names import Names
+from toolgen.openapi.schema.sides import Sides
 from toolgen.openapi.text import shown
 
 

@@ -1,9 +1,4 @@
-"""Toolset files: written in one step, read with every fault named, and never overwritten over edits.
-
-The pydantic models are the check of a file's structure; the published JSON Schema
-(`toolset.schema.json`) says the same to editors. What values mean together is
-`toolgen.tools.check`'s.
-"""
+"""Toolset files: written in one step, read with every fault named, and never overwritten over edits."""
 
 from __future__ import annotations
 
@@ -17,19 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from toolgen.errors import Problem, SourceError, ToolsetEdited, ToolsetError
-from toolgen.tools.fileform import digest, from_dict, is_edited, stamped, to_dict
+from toolgen.tools.files.form import digest, from_dict, stamped, to_dict
 from toolgen.tools.model import Toolset
-
-__all__ = [
-    "from_dict",
-    "guard_edits",
-    "is_edited",
-    "load_toolset",
-    "render",
-    "save_toolset",
-    "to_dict",
-    "would_change",
-]
 
 MOST_YAML = 2_000_000  # bytes; a larger file is JSON unless its name says YAML
 _LINES_UP_TO = 4_000_000  # bytes of a file in which the lines of faults are looked up
@@ -56,7 +40,7 @@ def load_toolset(path: str | PathLike[str]) -> Toolset:
     Raises ToolsetError with all problems, each with its place in the file, and SourceError for a
     file that cannot be read.
     """
-    from toolgen.tools.check import check_toolset
+    from toolgen.tools.files.check import check_toolset
 
     data, content = _read(Path(path))
     try:
@@ -83,8 +67,8 @@ def guard_edits(path: str | PathLike[str], new: Toolset) -> None:
     That is a toolset file whose content is not what was generated, and any file that is no
     toolset. No file, and an empty one, are fine.
     """
-    from toolgen.tools.edits import differences
-    from toolgen.tools.invalid import version_problem
+    from toolgen.tools.files.edits import differences
+    from toolgen.tools.files.invalid import version_problem
 
     target = Path(path)
     if not target.exists() or (target.is_file() and target.stat().st_size == 0):
@@ -117,7 +101,7 @@ def _document_digest(data: dict[str, Any]) -> Any:
 
 
 def _render(data: dict[str, Any], *, json: bool) -> bytes:
-    from toolgen.tools.render import render_json, render_yaml
+    from toolgen.tools.files.layout import render_json, render_yaml
 
     return render_json(data) if json else render_yaml(data)
 
@@ -201,8 +185,8 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
 
 def _invalid(path: str | PathLike[str], content: bytes, found: list[Problem]) -> ToolsetError:
     """The error for problems whose places are inside the file."""
-    from toolgen.tools.invalid import shortened
-    from toolgen.tools.lines import Lines
+    from toolgen.tools.files.invalid import shortened
+    from toolgen.tools.files.lines import Lines
 
     name = os.fspath(path)
     lines = Lines(content if len(content) <= _LINES_UP_TO else b"")

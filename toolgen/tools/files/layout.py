@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from toolgen.errors import Problem, ToolsetError
-from toolgen.tools.places import Place, written
+from toolgen.tools.files.places import Place, written
 
 _FLOW_WIDTH = 120
 _NO_WIDTH = 2**31 - 1  # nothing is folded

@@ -17,10 +17,10 @@ from toolgen.openapi.endpoint import endpoint_path, placeholders, request_target
 from toolgen.openapi.operations import OWNED_HEADERS
 from toolgen.openapi.parameters import STYLES
 from toolgen.openapi.servers import VARIABLE, expanded, server_fault
-from toolgen.tools.check_schemas import SchemaCheck
+from toolgen.tools.files.check_schemas import SchemaCheck
+from toolgen.tools.files.places import Place, written
 from toolgen.tools.model import Body, Leaf, Server, Tool, Toolset
 from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
-from toolgen.tools.places import Place, written
 from toolgen.tools.template import TemplateFault, argument_of, arguments_in
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

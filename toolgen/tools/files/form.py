@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toolgen.errors import ToolsetError
-from toolgen.openapi.json_text import paused_gc
-from toolgen.openapi.keywords import LIST, MAP, ONE, PREFIX
+from toolgen.openapi.schema.keywords import LIST, MAP, ONE, PREFIX
+from toolgen.openapi.source.json_text import paused_gc
 from toolgen.tools.model import FORMAT_VERSION, Tool, Toolset
 
 FILE_PREFIX = "#/schemas/"
@@ -62,11 +62,11 @@ def from_dict(data: Mapping[str, Any]) -> Toolset:
     """The toolset of a file form, which stays as it is.
 
     Raises ToolsetError with every key that is unknown, missing or of the wrong type. What the
-    values mean together is checked by `toolgen.tools.check.check_toolset`.
+    values mean together is checked by `toolgen.tools.files.check.check_toolset`.
     """
     from pydantic import ValidationError
 
-    from toolgen.tools.invalid import problems, version_problem
+    from toolgen.tools.files.invalid import problems, version_problem
 
     try:
         copy = marshal.loads(marshal.dumps(dict(data), 2))  # noqa: S302 (our own bytes)

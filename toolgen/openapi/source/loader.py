@@ -21,9 +21,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from toolgen.errors import LimitExceeded, SourceRefused, SourceUnavailable, SyntaxFault
-from toolgen.openapi.json_text import load_json, syntax_fault
-from toolgen.openapi.mapping import private_copy
-from toolgen.openapi.remote import Remote
+from toolgen.openapi.source.json_text import load_json, syntax_fault
+from toolgen.openapi.source.mapping import private_copy
+from toolgen.openapi.source.remote import Remote
 
 _BOMS = (  # UTF-32's begins like UTF-16's
     (b"\xef\xbb\xbf", "utf-8"),
@@ -249,7 +249,7 @@ def _parse(text: str, where: str, limits: Limits) -> Any:
         else:
             check_size(tree, where, limits)
             return tree
-    from toolgen.openapi.yaml12 import load_yaml
+    from toolgen.openapi.source.yaml12 import load_yaml
 
     try:
         tree = load_yaml(text, where, nesting=limits.nesting, nodes=limits.nodes)

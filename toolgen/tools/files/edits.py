@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolgen.errors import Problem
-from toolgen.tools.places import written
+from toolgen.tools.files.places import written
 
 MOST_EDITS = 20
 _SHOWN = 60  # characters of a value

@@ -2,7 +2,7 @@
 
 `toolset.schema.json` beside this module is its output:
 
-    python -m toolgen.tools.published > toolgen/tools/toolset.schema.json
+    python -m toolgen.tools.files.published > toolgen/tools/files/toolset.schema.json
 
 Loading does not use it: the pydantic models are that check, and a test holds the two together.
 """

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from toolgen.errors import Problem, did_you_mean
-from toolgen.openapi.keywords import LIST, MAP, ONE, PREFIX, references
-from toolgen.tools.places import Place, written
+from toolgen.openapi.schema.keywords import LIST, MAP, ONE, PREFIX, references
+from toolgen.tools.files.places import Place, written
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")  # as OpenAPI's component names
 # Beside `properties` these would declare or refuse arguments in a second way.

@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections import ChainMap
 from typing import Any
 
-from toolgen.openapi import discriminator, upgrade
+from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Level
-from toolgen.openapi.keywords import PREFIX
-from toolgen.openapi.names import Names
 from toolgen.openapi.references import Place, References, Resource, pointer_below
-from toolgen.openapi.sides import Direction, Sides
-from toolgen.openapi.targets import Target, Targets
+from toolgen.openapi.schema import discriminator
+from toolgen.openapi.schema.keywords import PREFIX
+from toolgen.openapi.schema.names import Names
+from toolgen.openapi.schema.sides import Direction, Sides
+from toolgen.openapi.schema.targets import Target, Targets
+from toolgen.openapi.schema.values import TYPES, VALUES, usable_pattern
 from toolgen.openapi.text import clean, shown
-from toolgen.openapi.values import TYPES, VALUES, usable_pattern
 
 DESCRIPTION_CAP = 1000
 # What makes a schema take the slow way through `upgrade` and, for `$id`, another base for its references.

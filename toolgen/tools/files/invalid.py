@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from toolgen.errors import Problem, did_you_mean
+from toolgen.tools.files.places import Part, Place, written
 from toolgen.tools.model import FORMAT_VERSION, Model, Toolset
-from toolgen.tools.places import Part, Place, written
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
