@@ -38,7 +38,7 @@ class Settings:
 
     seconds: float = 60.0
     memory: int = 4 * 2**30
-    repeat: int = 1
+    repeat: int = 3
 
 
 class Clock:

@@ -67,7 +67,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     add("--only", metavar="TEXT", help="only documents whose path contains this text")
     add("--seconds", type=float, default=60.0, metavar="S", help="time limit of one document (60)")
     add("--memory", type=memory_size, default="4GiB", metavar="SIZE", help="memory limit of one document (4GiB)")
-    add("--repeat", type=positive, default=1, metavar="N", help="time generation N times and take the best (1)")
+    add("--repeat", type=positive, default=3, metavar="N", help="time generation N times and take the best (3)")
     add("--jobs", type=positive, default=1, metavar="N", help="documents at a time; 1 for clean times (1)")
     add("--format", choices=("text", "json"), default="text", help="tables, or everything as JSON")
     add("--output", type=Path, metavar="FILE", help="write there instead of to the terminal")

@@ -17,7 +17,10 @@ ServerVariable = tuple[str | None, tuple[str, ...]]
 
 @dataclass(slots=True)
 class Parameter:
-    """A Parameter Object. `media_type` is set where `content` describes it instead of `schema`."""
+    """A Parameter Object. `media_type` is set where `content` describes it instead of `schema`.
+
+    `twin` is the first one that is written letter by letter like it, elsewhere in the document.
+    """
 
     name: str
     location: ParameterLocation
@@ -31,6 +34,32 @@ class Parameter:
     media_type: str | None = None
     deprecated: bool = False
     examples: list[Any] = field(default_factory=list)
+    twin: Parameter | None = None
+
+    def at(self, place: Place) -> Parameter:
+        """The same parameter, written at another place."""
+        return Parameter(
+            self.name,
+            self.location,
+            self.required,
+            self.schema,
+            place,
+            self.description,
+            self.style,
+            self.explode,
+            self.allow_reserved,
+            self.media_type,
+            self.deprecated,
+            self.examples,
+            self.twin or self,
+        )
+
+    def own_schema(self) -> Place | None:
+        """The schema at this parameter's own place, where `schema` may be its twin's."""
+        if self.schema is None or self.twin is None:
+            return self.schema
+        here = self.place.child("schema")
+        return here if isinstance(here.node, dict) else Place(self.schema.node, self.place.resource, self.pointer)
 
     @property
     def pointer(self) -> str:

@@ -75,7 +75,7 @@ class Reader:
             for s in self.security_schemes.values()
             if s.get("type") == "apiKey"
         }
-        self._known_parameters: KnownParameters = {}
+        self._known_parameters = KnownParameters()
         self._known_answers: dict[int, tuple[list[MediaType], tuple[str, ...], list[Diagnostic]]] = {}
         self._security = read_security(root.tree.get("security"))
         if self._security is None and root.tree.get("security") is not None:

@@ -116,8 +116,9 @@ class Builder:
 
     def _argument(self, parameter: Parameter) -> dict[str, Any]:
         """The schema of a parameter's argument; one Parameter Object gives one schema however often it is used."""
-        known = self._arguments.get(id(parameter))
-        if known is None:
+        first = parameter.twin or parameter
+        known = self._arguments.get(id(first))
+        if known is None or (known[1] and first is not parameter):  # faults say where they stand
             before, self._request.found = self._request.found, []
             schema = self._argument_schema(parameter)
             known = self._arguments[id(parameter)] = schema, tuple(self._request.found), parameter
@@ -128,10 +129,11 @@ class Builder:
         return schema
 
     def _argument_schema(self, parameter: Parameter) -> dict[str, Any]:
-        if parameter.schema is None:
+        place = parameter.own_schema()
+        if place is None:
             schema: dict[str, Any] = {"type": "string"}
         else:
-            converted = self._request.convert(parameter.schema)
+            converted = self._request.convert(place)
             self._request.drain()
             schema = converted if isinstance(converted, dict) else {} if converted else {"not": {}}
         if parameter.examples and "examples" not in schema:

@@ -199,8 +199,7 @@ class Schemas:
                         left_out = left_out or below.get(self._skip) is True
                         left_out_there = left_out_there or below.get(self._other) is True
                 elif "allOf" in below:
-                    left_out = self.sides.says(self._skip, below, resource)
-                    left_out_there = self.sides.says(self._other, below, resource)
+                    left_out, left_out_there = self.sides.left_out(below, resource)
                 else:
                     left_out, left_out_there = below.get(self._skip) is True, below.get(self._other) is True
                 if (left_out or left_out_there) and self._current is not None:

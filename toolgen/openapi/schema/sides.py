@@ -34,30 +34,36 @@ class Sides:
         self._references = references
         self._removed: dict[int, tuple[dict[str, Any], frozenset[str]]] = {}
         self._composed: list[dict[str, Any]] = []
-        self._silent: dict[str, set[int]] = {self.skip: set(), self.other: set()}
+        self._silent: set[int] = set()  # ids of schemas that no direction leaves out
 
-    def says(self, keyword: str, node: Any, resource: Resource) -> bool:
-        """Whether a schema of the document, what it refers to, or a member of its `allOf` says the keyword."""
+    def left_out(self, node: Any, resource: Resource) -> tuple[bool, bool]:
+        """Whether this direction leaves a schema of the document out, and whether the other one does.
+
+        It does if the schema says so, what it refers to, or a member of its `allOf`.
+        """
+        left_out, left_out_there = False, False
         waiting, seen = [(node, resource)], set()
-        silent = self._silent[keyword]  # what is known not to
         while waiting:
             here, within = waiting.pop()
-            if not isinstance(here, dict) or id(here) in seen or id(here) in silent:
+            if here.__class__ is not dict or id(here) in self._silent or id(here) in seen:
                 continue
             seen.add(id(here))
-            if here.get(keyword) is True and ("$ref" not in here or within.dialect == "3.1"):
-                return True
-            if isinstance(here.get("$ref"), str):
+            ref = here.get("$ref")
+            if ref.__class__ is not str or within.dialect == "3.1":  # 3.0 ignores what stands beside a `$ref`
+                left_out = left_out or here.get(self.skip) is True
+                left_out_there = left_out_there or here.get(self.other) is True
+            if ref.__class__ is str:
                 try:
-                    place = self._references.resolve(here["$ref"], within)
+                    place = self._references.resolve(ref, within)
                 except Dangling:
                     continue
                 waiting.append((place.node, place.resource))
             members = here.get("allOf")
-            if isinstance(members, list):
-                waiting.extend((member, within) for member in members)
-        silent |= seen
-        return False
+            if members.__class__ is list:
+                waiting += [(member, within) for member in members]
+        if not left_out and not left_out_there:
+            self._silent |= seen
+        return left_out, left_out_there
 
     def remove(self, schema: dict[str, Any], names: Iterable[str]) -> None:
         """Note the properties that a converted schema has lost."""

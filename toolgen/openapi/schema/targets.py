@@ -100,8 +100,7 @@ class Targets:
         known = self._by_place.get(where)
         if known is not None:
             return known
-        sides = self._sides
-        left_out = [sides.says(keyword, place.node, place.resource) for keyword in (sides.skip, sides.other)]
+        left_out = self._sides.left_out(place.node, place.resource)
         earlier = self._earlier._by_place.get(where) if self._earlier else None
         if earlier is not None and where in self._alike:
             target = Target(earlier.name, place, *left_out)
