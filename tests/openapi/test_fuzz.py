@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from openapi.documents import parsed
 
 from toolgen import ToolgenError, Toolset, generate
+from toolgen.tools.files import from_dict, to_dict
 from toolgen.tools.files.check import check_toolset
 
 METASCHEMA = jsonschema_rs.Draft202012Validator({"$ref": "https://json-schema.org/draft/2020-12/schema"}, offline=True)
@@ -254,8 +255,11 @@ def check(made: Toolset) -> None:
     assert made.report is not None
     assert check_toolset(made) == []
     assert len({t.name for t in made.tools}) == len(made.tools)
+    again = from_dict(to_dict(made))  # which finds out by itself what refers to what
+    assert again == made
     for tool in made.tools:
         schema = tool.input_schema()
+        assert schema == again.tool(tool.name).input_schema()
         METASCHEMA.validate(schema)
         jsonschema_rs.Draft202012Validator(schema, offline=True)  # refuses a reference that leads nowhere
         answer = tool.output_schema()

@@ -277,6 +277,13 @@ def test_siblings_of_a_reference_say_read_only_in_3_1_and_nothing_in_3_0() -> No
     assert sent(schema, version="3.0.3", Plain={})["properties"] == {"a": {"$ref": "#/$defs/Plain"}}
 
 
+def test_a_schema_that_was_left_out_takes_what_it_refers_to_with_it() -> None:
+    body = {"properties": {"a": {"$ref": "#/components/schemas/Odd"}}}
+    odd = {"not": {"allOf": [ref("Good"), ref("Missing")]}}
+    made = tool(with_schema(body, Odd=odd, Good={"type": "string"}))
+    assert made.input_schema()["$defs"] == {"Odd": {}}
+
+
 def test_any_of_members_that_are_read_only_remove_nothing() -> None:
     schema = {"properties": {"a": {"anyOf": [{"readOnly": True}, {"type": "string"}]}}}
     assert list(sent(schema)["properties"]) == ["a"]

@@ -255,7 +255,7 @@ class Builder:
 
     # What all tools together share
 
-    def definitions(self, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    def definitions(self, tools: list[dict[str, Any]]) -> Definitions:
         """Every shared schema some tool reaches, by name."""
         assert self._response is not None
         found = {**self._request.definitions, **self._response.definitions}
@@ -265,11 +265,12 @@ class Builder:
                 tool["name"]: references(tool["parameters"]) | references(tool.get("response", {}).get("schema"))
                 for tool in tools
             }
+        uses = {**self._request.uses, **self._response.uses}
         if self._copied:  # a multipart body was written out, which may have left its definition without a user
-            reached = Definitions(found).reached(frozenset().union(*self._tool_references.values()))
+            reached = Definitions(found, uses).reached(frozenset().union(*self._tool_references.values()))
             found = {name: found[name] for name in sorted(reached)}
-        self._all = Definitions(found)
-        return dict(sorted(found.items()))
+        self._all = Definitions(dict(sorted(found.items())), uses)
+        return self._all
 
     def faults(self, name: str) -> list[Diagnostic]:
         """What is wrong with the schemas of a tool's arguments and its answer."""

@@ -175,16 +175,18 @@ class _Run:
         """The finished Toolset with its report."""
         reader = self.reader
         own = server or (self.builder.server(reader.servers[0]) if reader.servers else None)
+        definitions = self.builder.definitions(self.tools)
         made = Toolset.model_validate(
             {
                 "api": api,
                 "document": {"title": reader.title, "version": reader.version, "digest": digest},
                 "server": own,
                 "securitySchemes": self._security_schemes(),
-                "schemas": self.builder.definitions(self.tools),
+                "schemas": definitions.schemas,
                 "tools": self.tools,
             }
         )
+        made.adopt(definitions)
         made._report = self._report(made)
         return made
 

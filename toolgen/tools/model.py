@@ -219,8 +219,6 @@ class Tool(Model):
     response: Response = Response()
     operation: Provenance = Provenance()
 
-    _definitions: Definitions = PrivateAttr(default_factory=lambda: Definitions({}))
-
     @property
     def pointer(self) -> str:
         """JSON pointer of the operation in its document."""
@@ -231,6 +229,11 @@ class Tool(Model):
         """The leaves that are exactly one argument."""
         found = ((argument_of(value), location, name) for location, name, value in self.request.leaves())
         return tuple(Binding(argument=a, location=where, name=name) for a, where, name in found if a is not None)
+
+    @cached_property
+    def _definitions(self) -> Definitions:
+        """The shared schemas the references point into; a toolset puts its own here."""
+        return Definitions({})
 
     def input_schema(self) -> dict[str, Any]:
         """The tool's input as a self-contained JSON Schema 2020-12.
@@ -280,9 +283,12 @@ class Toolset(Model):
     _report: Report | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
-        definitions = Definitions(self.schemas)
+        self.adopt(Definitions(self.schemas))
+
+    def adopt(self, definitions: Definitions) -> None:
+        """Let the tools find their shared schemas, equal to the toolset's own, in these definitions."""
         for tool in self.tools:
-            tool._definitions = definitions
+            tool.__dict__["_definitions"] = definitions  # in the place of the cached property's value
 
     @property
     def report(self) -> Report | None:

@@ -11,9 +11,9 @@ from toolgen.openapi.schema.keywords import PREFIX, references
 class Definitions:
     """Shared schemas by name. Reachability takes time in proportion to what is reached, cycles or not."""
 
-    def __init__(self, schemas: Mapping[str, Any]) -> None:
+    def __init__(self, schemas: Mapping[str, Any], direct: Mapping[str, frozenset[str]] | None = None) -> None:
         self.schemas = schemas
-        self._direct: dict[str, frozenset[str]] = {}
+        self._direct: dict[str, frozenset[str]] = dict(direct or {})  # what is known already
         self._reached: dict[frozenset[str], tuple[str, ...]] = {}
 
     def direct(self, name: str) -> frozenset[str]:

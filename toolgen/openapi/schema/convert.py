@@ -18,6 +18,7 @@ from toolgen.openapi.diagnostics import Diagnostic, Level
 from toolgen.openapi.references import Place, References, Resource, pointer_below
 from toolgen.openapi.schema import discriminator
 from toolgen.openapi.schema.keywords import PREFIX
+from toolgen.openapi.schema.keywords import references as references_in
 from toolgen.openapi.schema.names import Names
 from toolgen.openapi.schema.sides import Direction, Sides
 from toolgen.openapi.schema.targets import Target, Targets
@@ -49,12 +50,14 @@ _LATE = frozenset(
 class Schemas:
     """Converts schemas for one direction.
 
-    `definitions` holds what was named so far; `drain` converts what is still waiting. Diagnostics of
-    inline schemas go to `found`, those of a definition to `faults[name]`.
+    `definitions` holds what was named so far, `uses` the definitions each of them points to; `drain`
+    converts what is still waiting. Diagnostics of inline schemas go to `found`, those of a definition
+    to `faults[name]`.
     """
 
     def __init__(self, references: References, direction: Direction, names: Names, base: Schemas | None = None) -> None:
         self.definitions: dict[str, Any] = {}
+        self.uses: dict[str, frozenset[str]] = {}
         self.faults: dict[str, list[Diagnostic]] = {}
         self.found: list[Diagnostic] = []
         self.unknown: dict[str, str] = {}
@@ -65,8 +68,10 @@ class Schemas:
         earlier: Targets | None = base._targets if base else None
         self._targets: Targets = Targets(references, self.sides, names, f"-{direction}", earlier)
         if base is not None:
-            self._targets.compare(base.definitions)
+            self._targets.compare(base.uses)
         self._constants: list[dict[str, Any]] = []
+        self._used: set[str] = set()
+        self._dropped = False
         self._said = 0
         self._current: str | None = None
         self._root: Any = None
@@ -82,7 +87,9 @@ class Schemas:
         while self._targets.waiting:
             target = self._targets.waiting.popleft()
             self._place, self._root, self._current = target.place, target.place.node, target.name
-            self.definitions[target.name] = self._whole(target.place)
+            self._used, self._dropped = set(), False
+            made = self.definitions[target.name] = self._whole(target.place)
+            self.uses[target.name] = references_in(made) if self._dropped else frozenset(self._used)
         self._current = None
 
     def finish(self) -> None:
@@ -100,6 +107,7 @@ class Schemas:
         try:
             return self._schema(place.node, place.resource)
         except RecursionError:
+            self._dropped = True
             self._diagnose("degraded", "the schema is nested too deep to be read; anything is allowed", place.node)
             return {}
 
@@ -120,7 +128,8 @@ class Schemas:
                 out[key] = value
             elif key == "description":
                 if value.__class__ is str and key not in out:  # a pattern may have written it, with this text
-                    out[key] = clean(value, DESCRIPTION_CAP)
+                    plain = len(value) <= DESCRIPTION_CAP and value.isprintable()
+                    out[key] = value.strip() if plain else clean(value, DESCRIPTION_CAP)
             elif key == "properties":
                 self._properties(out, value, node, resource)
             elif (check := _check_of(key)) is not None:
@@ -145,6 +154,7 @@ class Schemas:
             elif "$recursiveRef" in source:  # 2019-09: the nearest schema around that says `$recursiveAnchor`
                 if self._current and isinstance(self._root, dict) and self._root.get("$recursiveAnchor") is True:
                     out["$ref"] = PREFIX + self._current
+                    self._used.add(self._current)
                 else:
                     self._dynamic(out, source["$recursiveRef"], source, resource)
         return out
@@ -166,6 +176,7 @@ class Schemas:
             alone = len(node) == 1 or resource.dialect != "3.1"
             return {} if alone else self._schema({k: v for k, v in node.items() if k != "$ref"}, resource)
         out: dict[str, Any] = {"$ref": PREFIX + target.name}
+        self._used.add(target.name)
         if len(node) > 1:
             if resource.dialect == "3.1":
                 siblings = self._schema({k: v for k, v in node.items() if k != "$ref"}, resource)
@@ -218,6 +229,7 @@ class Schemas:
             out[key] = self._schema(value, resource)
             if key == "not" and self._said > before:  # says less than it meant: then it would rule out too much
                 del out[key]
+                self._dropped = True
         else:
             self._diagnose("degraded", f"`{key}` is a schema, this is {shown(value)}", node)
 
@@ -278,6 +290,7 @@ class Schemas:
         target = self._targets.of(ref, resource) if isinstance(ref, str) else "it is no text"
         if isinstance(target, Target):
             out["$ref"] = PREFIX + target.name
+            self._used.add(target.name)
         else:
             self._diagnose("degraded", f"a dynamic reference cannot be followed: {target}; anything is allowed", node)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
 from toolgen.openapi.references import Dangling, Place, References, Resource
-from toolgen.openapi.schema.keywords import references
 from toolgen.openapi.schema.names import Names
 from toolgen.openapi.schema.sides import Sides
 from toolgen.openapi.text import shown
@@ -60,13 +58,13 @@ class Targets:
         """Note that a definition's schema differs between the directions."""
         self._split.add(name)
 
-    def compare(self, definitions: dict[str, Any]) -> None:
+    def compare(self, uses: dict[str, frozenset[str]]) -> None:
         """Learn which of the earlier direction's definitions, with all they reach, look alike in both."""
         assert self._earlier is not None
         users: dict[str, list[str]] = {}
-        for name, schema in definitions.items():
-            for used in references(schema):
-                users.setdefault(used, []).append(name)
+        for name, used in uses.items():
+            for definition in used:
+                users.setdefault(definition, []).append(name)
         waiting, split = list(self._earlier._split), set(self._earlier._split)
         while waiting:
             for user in users.get(waiting.pop(), ()):
