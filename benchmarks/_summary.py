@@ -56,8 +56,11 @@ class Summary:
         }
 
 
-def summarise(measurements: Sequence[Measurement]) -> Summary:
-    """Sum up what was measured; the operations of a failed document count as missing."""
+def summarise(measurements: Sequence[Measurement], *, sampled: bool = True) -> Summary:
+    """Sum up what was measured; the operations of a failed document count as missing.
+
+    The bar for time is that of a sample: it is not set for documents chosen otherwise.
+    """
     failures, diagnostics = Kinds(), Kinds()
     faults: dict[str, Kinds] = {about: Kinds() for about in ABOUT}
     tracebacks: dict[str, list[str]] = {}
@@ -77,7 +80,7 @@ def summarise(measurements: Sequence[Measurement]) -> Summary:
         diagnostics.merge(found.checked.diagnostics, found.name)
     totals = _totals(measurements)
     totals["faults"] = {about: sum(kind.count for kind in kinds.values()) for about, kinds in faults.items()}
-    bars = [*_bars(totals), *_promises(measurements)]
+    bars = [*_bars(totals, sampled), *_promises(measurements)]
     return Summary(measurements, totals, failures, faults, diagnostics, tracebacks, bars)
 
 
@@ -119,7 +122,7 @@ def _times(measurements: Sequence[Measurement]) -> dict[str, Any]:
     }
 
 
-def _bars(totals: dict[str, Any]) -> list[Bar]:
+def _bars(totals: dict[str, Any], sampled: bool) -> list[Bar]:
     operations, faults, times = totals["operations"], totals["faults"], totals["time"]["json"]
     ratio = times["ratio"]
     in_time = not times["untimed"] if ratio is None else ratio <= 8
@@ -137,7 +140,7 @@ def _bars(totals: dict[str, Any]) -> list[Bar]:
     return [
         Bar("operations that became tools", ">= 99.9 %", f"{share:.3f} %", share >= 99.9),
         *(Bar(what, "0", f"{value:,}", value == 0) for what, value in none),
-        Bar("generation time over json.loads, JSON", "<= 8", number(ratio), in_time),
+        *([Bar("generation time over json.loads, JSON", "<= 8", number(ratio), in_time)] if sampled else []),
     ]
 
 
