@@ -13,6 +13,7 @@ from typing import Any
 from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Unusable
 from toolgen.openapi.endpoint import fragment_placeholders, placeholders, request_target
+from toolgen.openapi.keys import unknown_keys
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Response, Server
 from toolgen.openapi.parameters import KnownParameters, OperationParts
 from toolgen.openapi.references import Dangling, Place, References
@@ -126,6 +127,8 @@ class Reader:
                 target = None
         # What stands beside a `$ref` wins over what it refers to.
         layers = [layer for layer in (target, item) if layer is not None]
+        for said in unknown_keys({k: 0 for k in item.node if k.lower() not in METHODS}, "Path Item", self.dialect):
+            self.diagnostics.append(Diagnostic("note", said, str(item)))
         for method, wire_method, place, pointer in self._methods(layers, item):
             try:
                 yield self._operation(method, wire_method, path, place, layers, pointer)
@@ -176,6 +179,8 @@ class Reader:
             raise Unusable("an operation is an object, this is not", pointer)
         diagnostics: list[Diagnostic] = []
         parts = OperationParts(self.references, diagnostics, self._known_parameters)
+        for said in unknown_keys(node, "Operation", self.dialect):
+            parts.say("note", said, pointer)
         lists = [layer.child("parameters") for layer in layers] + [place.child("parameters")]
         parameters, old_bodies = parts.parameters(lists)
         body = self._body(place, parts, old_bodies)

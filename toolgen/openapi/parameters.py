@@ -14,6 +14,7 @@ from typing import Any, cast
 from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Level, Unusable
 from toolgen.openapi.encoding import MEDIA_TYPE, read_encoding
+from toolgen.openapi.keys import unknown_keys
 from toolgen.openapi.model import MediaType, Parameter, ParameterLocation, RequestBody
 from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.text import one_line
@@ -157,8 +158,10 @@ class OperationParts:
 
     def _read_parameter(self, key: tuple[str, str], place: Place) -> Parameter:
         node = place.node
-        if place.resource.dialect == "2.0" and "schema" not in node and "content" not in node:
-            node, lost = upgrade.parameter(node)
+        for said in unknown_keys(node, "Parameter", place.resource.dialect):
+            self.say("note", said, place)
+        if "schema" not in node and "content" not in node and (place.resource.dialect == "2.0" or "type" in node):
+            node, lost = upgrade.parameter(node, place.resource.dialect)
             if lost:
                 self.say("degraded", lost, place)
             place = Place(node, place.resource, place.pointer)
@@ -228,6 +231,8 @@ class OperationParts:
                 reason = self.diagnostics[-1].message
                 raise Unusable(f"{reason}; without it nothing right can be sent", str(place))
             return None
+        for said in unknown_keys(found.node, "Request Body", "3.1"):
+            self.say("note", said, found)
         content = self.content(found.child("content"))
         if not content:
             self.say("degraded", "the request body declares no media type; it is read as JSON", found)

@@ -90,12 +90,15 @@ def _nullable(node: dict[str, Any]) -> dict[str, Any]:
     return kept  # no type and no composition: null is allowed already
 
 
-def parameter(node: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """A 2.0 parameter in path, query or header as 3.x has it, and what could not be kept (or None)."""
+def parameter(node: Mapping[str, Any], dialect: Dialect = "2.0") -> tuple[dict[str, Any], str | None]:
+    """A 2.0 parameter in path, query or header as 3.x has it, and what could not be kept (or None).
+
+    A 3.x document may still describe a parameter as 2.0 did; its style is then 3.x's default.
+    """
     kept = {key: value for key, value in node.items() if key not in _SCHEMA_KEYS and key != "collectionFormat"}
     if "schema" not in kept:
         kept["schema"] = _schema_of(node)
-    if node.get("type") != "array":
+    if node.get("type") != "array" or dialect != "2.0":
         return kept, None
     wanted = node.get("collectionFormat", "csv")
     style, explode = _COLLECTION.get(wanted if isinstance(wanted, str) else "", ("", False))
