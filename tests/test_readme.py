@@ -70,8 +70,9 @@ def test_the_limits_are_those_of_the_code() -> None:
 
     limits = Limits()
     text = " ".join(README.split())
-    assert f"{limits.bytes // 2**20} MB per document, {limits.nesting} levels, {limits.nodes // 10**6} million" in text
-    assert f"{limits.seconds:g} seconds per fetch, {limits.redirects} redirects" in text
+    assert f"{limits.bytes // 2**20} MiB per document, {limits.nesting} levels, {limits.nodes // 10**6} million" in text
+    assert f"{limits.seconds:g} seconds per fetch, {limits.documents} documents that references lead to" in text
+    assert f"{limits.redirects} redirects" in text
 
 
 def test_every_file_it_names_is_there() -> None:

@@ -54,7 +54,7 @@ def test_every_key_has_its_effect(toolgen, folder, httpserver, monkeypatch):
             exclude: ['DELETE /**']
             skipDeprecated: true
             namePrefix: s_
-            maxName: 16
+            nameLimit: 16
             allowRoots: [shared]
             allowHosts: [specs.example]
             specHeaders: {{Authorization: 'Bearer ${{env:SPEC_TOKEN}}'}}
@@ -178,7 +178,7 @@ def test_all_problems_are_reported_at_once_each_with_its_place_and_line(toolgen,
         folder,
         "apis:\n"
         "  petstore: {spcc: petstore.yaml}\n"
-        "  Bad: {spec: petstore.yaml, include: [GET], maxName: 70}\n"
+        "  Bad: {spec: petstore.yaml, include: [GET], nameLimit: 70}\n"
         "  empty:\n"
         "apiz: 1\n",
     )
@@ -191,7 +191,7 @@ def test_all_problems_are_reported_at_once_each_with_its_place_and_line(toolgen,
         "toolgen.yaml:2: apis.petstore: `spec` is missing",
         "toolgen.yaml:3: apis.Bad: no name for an API",
         "toolgen.yaml:3: apis.Bad.include[0]: the filter 'GET'",
-        "toolgen.yaml:3: apis.Bad.maxName: expected a number from 8 to 64",
+        "toolgen.yaml:3: apis.Bad.nameLimit: expected a number from 8 to 64",
         "toolgen.yaml:4: apis.empty: expected a mapping, this is empty",
         "toolgen.yaml:5: apiz: unknown key; did you mean 'apis'?",
     ):
@@ -225,8 +225,8 @@ def test_problems_as_json(toolgen, folder):
         ("{spec: x, exclude: [1]}", "apis.a.exclude[0]"),
         ("{spec: x, skipDeprecated: yes}", "apis.a.skipDeprecated"),
         ("{spec: x, namePrefix: 'a b'}", "apis.a.namePrefix"),
-        ("{spec: x, namePrefix: abcdefgh, maxName: 10}", "apis.a.namePrefix"),
-        ("{spec: x, maxName: true}", "apis.a.maxName"),
+        ("{spec: x, namePrefix: abcdefgh, nameLimit: 10}", "apis.a.namePrefix"),
+        ("{spec: x, nameLimit: true}", "apis.a.nameLimit"),
         ("{spec: x, allowRoots: x}", "apis.a.allowRoots"),
         ("{spec: x, allowHosts: {x: y}}", "apis.a.allowHosts"),
         ("{spec: x, specHeaders: {A: b}}", "apis.a.specHeaders"),

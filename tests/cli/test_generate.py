@@ -65,7 +65,7 @@ def test_options_reach_the_toolset(toolgen):
     toolgen(
         *["generate", "petstore.yaml", "--server", "https://test.example/v2", "--name-prefix", "shop_"],
         *["--include", "tag:pets", "--include", "tag:orders", "--exclude", "DELETE /**", "--skip-deprecated"],
-        *["--max-name", "20"],
+        *["--name-limit", "20"],
     )
     made = package.load_toolset("petstore.tools.yaml")
     assert made.server == "https://test.example/v2"
@@ -528,7 +528,7 @@ def test_a_variable_that_is_not_set_is_named(toolgen):
     [
         ["petstore.yaml", "--include", "GET"],
         ["petstore.yaml", "--server", "petstore.example"],
-        ["petstore.yaml", "--max-name", "3"],
+        ["petstore.yaml", "--name-limit", "3"],
         ["petstore.yaml", "--name-prefix", "a b"],
         ["petstore.yaml", "--name-prefix", "x" * 60],
         ["petstore.yaml", "--format", "xml"],

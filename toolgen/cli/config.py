@@ -32,7 +32,7 @@ class Job:
     exclude: tuple[str, ...] = ()
     skip_deprecated: bool = False
     name_prefix: str = ""
-    max_name: int | None = None
+    name_limit: int | None = None
     allow_roots: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -138,7 +138,7 @@ class _Checked:
         for key in ("spec", "output"):
             if read.get(key) == "-":
                 self.add((*place, key), "standard input and output are for the command line")
-        if problem := prefix_problem(read.get("namePrefix", ""), read.get("maxName")):
+        if problem := prefix_problem(read.get("namePrefix", ""), read.get("nameLimit")):
             self.add((*place, "namePrefix"), problem)
         if len(self.problems) > before or "spec" not in read:
             return None
@@ -236,7 +236,7 @@ _KEYS: dict[str, Callable[[_Checked, tuple[str | int, ...], Any], Any]] = {
     "exclude": _Checked.filters,
     "skipDeprecated": _Checked.flag,
     "namePrefix": _Checked.text,
-    "maxName": _Checked.length,
+    "nameLimit": _Checked.length,
     "allowRoots": _Checked.texts,
     "allowHosts": _Checked.texts,
     "specHeaders": _Checked.headers,
@@ -244,7 +244,7 @@ _KEYS: dict[str, Callable[[_Checked, tuple[str | int, ...], Any], Any]] = {
 _FIELDS = {
     "skipDeprecated": "skip_deprecated",
     "namePrefix": "name_prefix",
-    "maxName": "max_name",
+    "nameLimit": "name_limit",
     "allowRoots": "allow_roots",
     "allowHosts": "allow_hosts",
     "specHeaders": "headers",

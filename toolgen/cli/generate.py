@@ -55,7 +55,7 @@ def generate(
         list[str] | None, typer.Option(metavar="FILTER", help="Leave these operations out. Default: none.")
     ] = None,
     skip_deprecated: Annotated[bool, typer.Option("--skip-deprecated", help="Leave deprecated ones out.")] = False,
-    max_name: Annotated[
+    name_limit: Annotated[
         int | None, typer.Option(min=8, max=64, metavar="N", help="Longest tool name, prefix included. Default: 64.")
     ] = None,
     name_prefix: Annotated[
@@ -98,7 +98,7 @@ def generate(
         "include": include,
         "exclude": exclude,
         "skip_deprecated": skip_deprecated,
-        "max_name": max_name,
+        "name_limit": name_limit,
         "name_prefix": name_prefix,
         "allow_root": allow_root,
         "allow_host": allow_host,
@@ -144,7 +144,7 @@ def _job(spec: str, single: dict[str, Any], api: str | None, config: str | None)
     """The job the command line describes."""
     if config is not None:
         raise UsageError("--config is for generating without SPEC")
-    if problem := prefix_problem(single["name_prefix"] or "", single["max_name"]):
+    if problem := prefix_problem(single["name_prefix"] or "", single["name_limit"]):
         raise UsageError(f"--name-prefix {single['name_prefix']!r}: {problem}")
     job = Job(
         spec=spec,
@@ -154,7 +154,7 @@ def _job(spec: str, single: dict[str, Any], api: str | None, config: str | None)
         exclude=tuple(single["exclude"] or ()),
         skip_deprecated=single["skip_deprecated"],
         name_prefix=single["name_prefix"] or "",
-        max_name=single["max_name"],
+        name_limit=single["name_limit"],
         allow_roots=tuple(single["allow_root"] or ()),
         allow_hosts=tuple(single["allow_host"] or ()),
         headers=_headers(single["spec_header"] or []),

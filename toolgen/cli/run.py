@@ -138,7 +138,7 @@ def _generated(job: Job) -> Toolset:
             exclude=job.exclude,
             skip_deprecated=job.skip_deprecated,
             name_prefix=job.name_prefix,
-            name_limit=job.max_name or NAME_LIMIT,
+            name_limit=job.name_limit or NAME_LIMIT,
             allow_roots=roots,
             allow_hosts=job.allow_hosts,
             headers=headers_of(job),
