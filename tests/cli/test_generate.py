@@ -320,6 +320,16 @@ def test_strict_prints_no_toolset_on_stdout(toolgen, folder):
     assert (result.exit_code, result.stdout) == (1, "")
 
 
+@pytest.mark.parametrize("fault", ["security: none", "paths: {/lost: {$ref: 'elsewhere.yaml#/lost'}, /a: {get: {}}}"])
+def test_strict_counts_what_concerns_the_whole_document(toolgen, folder, files, fault):
+    start = "openapi: 3.1.0\ninfo: {title: Petstore, version: '1'}\n"
+    paths = "" if fault.startswith("paths") else "paths: {/a: {get: {}}}\n"
+    (folder / "petstore.yaml").write_text(f"{start}{paths}{fault}\n", encoding="utf-8")
+    result = toolgen("generate", "petstore.yaml", "--strict")
+    assert (result.exit_code, files()) == (1, ["petstore.yaml"])
+    assert "--strict allows none" in result.stderr
+
+
 def test_strict_is_content_with_ok_operations(toolgen, files):
     assert toolgen("generate", "petstore.yaml", "--strict").exit_code == 0
     assert "petstore.tools.yaml" in files()

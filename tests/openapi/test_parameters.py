@@ -243,3 +243,20 @@ def test_a_multipart_schema_that_contains_itself_is_read() -> None:
 )
 def test_the_json_family(name: str, json: bool) -> None:
     assert is_json(name) is json
+
+
+def test_faults_of_parameters_that_are_written_alike_are_reported_each_at_its_own_place() -> None:
+    fault = {"name": "q", "in": "query", "style": "matrix", "schema": {"type": "string"}}
+    inner = {"name": "q", "in": "query", "schema": {"type": "string", "pattern": "["}}
+    for given, below in ((fault, ""), (inner, "/schema")):
+        made = generate(document({path: {"get": {"parameters": [dict(given)]}} for path in ("/a", "/b", "/c")}))
+        places = [text.rpartition(" at ")[2] for text in said(made)]
+        assert places == [f"/paths/~1{name}/get/parameters/0{below}" for name in "abc"]
+
+
+def test_parameters_that_are_written_alike_give_equal_tools_that_share_nothing_a_caller_can_change() -> None:
+    given = {"name": "q", "in": "query", "schema": {"type": "array", "items": {"enum": ["a"]}}, "example": ["a"]}
+    first, second = generate(document({path: {"get": {"parameters": [dict(given)]}} for path in ("/a", "/b")})).tools
+    assert first.parameters == second.parameters
+    first.input_schema()["properties"]["q"]["items"]["enum"].append("b")
+    assert second.input_schema()["properties"]["q"]["items"]["enum"] == ["a"]

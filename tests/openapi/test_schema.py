@@ -271,6 +271,12 @@ def test_read_only_counts_through_references_and_all_of(version: str, said_by: d
     assert list(made.response.schema_["properties"]) == ["a", "b"]
 
 
+def test_what_is_read_only_is_so_each_time_it_is_referred_to() -> None:
+    owned = {"allOf": [ref("Id"), {"maxLength": 3}]}
+    schema = {"type": "object", "properties": {name: dict(owned) for name in "abc"}}
+    assert sent(schema, Id={"type": "string", "readOnly": True})["properties"] == {}
+
+
 def test_siblings_of_a_reference_say_read_only_in_3_1_and_nothing_in_3_0() -> None:
     schema = {"type": "object", "properties": {"a": {**ref("Plain"), "readOnly": True}}}
     assert sent(schema, Plain={})["properties"] == {}

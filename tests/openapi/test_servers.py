@@ -258,3 +258,48 @@ def test_schemes_are_found_by_reference_and_without_prose() -> None:
         "tls": {"type": "mutualTLS"},
     }
     assert len(said(made)) == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [
+        ("servers", [{"url": "https://joe:SECRET@h.test/v1"}]),
+        ("servers", [{"url": "//joe:SECRET@h.test/v1"}]),
+        ("servers", [{"url": "https://SECRET@h.test:8443/v1"}]),
+    ],
+)
+def test_a_server_keeps_no_user_name_and_no_password(key: str, given: Any) -> None:
+    made = generate(one({}, **{key: given}))
+    assert "SECRET" not in str(made.model_dump()) + str(said(made))
+    assert str(made.server).partition("//")[2] in ("h.test/v1", "h.test:8443/v1")
+    assert any("user name and password are left out" in text for text in said(made))
+
+
+def test_a_2_0_host_keeps_no_user_name_and_no_password() -> None:
+    made = generate(document({"/x": {"get": {}}}, "2.0", host="joe:SECRET@h.test", schemes=["https"]))
+    assert made.server == "https://h.test"
+    assert "SECRET" not in str(said(made))
+
+
+@pytest.mark.parametrize("url", ["", "#", "?", "v2", "/v2"])
+def test_the_query_of_a_documents_url_stays_out_of_its_servers(httpserver: HTTPServer, url: str) -> None:
+    httpserver.expect_request("/d/api.json").respond_with_json(one({}, servers=[{"url": url}]))
+    made = generate(httpserver.url_for("/d/api.json") + "?token=SECRET")
+    assert "SECRET" not in str(made.server)
+    assert str(made.server).startswith(httpserver.url_for("/"))
+
+
+def test_the_query_of_a_documents_url_stays_out_of_its_default_server(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/").respond_with_json(one({}))
+    assert generate(httpserver.url_for("/").rstrip("/") + "?token=SECRET").server == httpserver.url_for("/").rstrip("/")
+
+
+@pytest.mark.parametrize("given", ["key", {"key": []}, 3])
+def test_security_that_is_no_array_is_reported_and_sends_nothing_of_its_own(given: Any) -> None:
+    schemes = {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
+    of_document = generate(one({}, components=schemes, security=given))
+    assert of_document.tools[0].request.security == ()
+    assert said(of_document)[0].startswith("degraded: `security` is an array of requirements, this is not")
+    of_operation = generate(one({"security": given}, components=schemes, security=[{"key": []}]))
+    assert of_operation.tools[0].request.security == (("key",),)
+    assert said(of_operation)[0].endswith("the document's is used at /paths/~1x/post")

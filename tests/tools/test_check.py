@@ -356,3 +356,43 @@ def test_every_argument_name_can_be_read_by_its_leaf(name: str) -> None:
     parameters = {"type": "object", "properties": {name: True}, "required": [name]}
     request = {"path": [{"name": "id", "value": leaf_of(name)}]}
     assert faults(data(parameters=parameters, request=request)) == []
+
+
+@pytest.mark.parametrize("value", ["..", ".", "", "a/../b", "a//b", "a/", "..\\x"])
+def test_a_constant_in_the_path_cannot_lead_to_another_endpoint(value: str) -> None:
+    found = faults_with(path=[{"name": "id", "value": value}])
+    assert ("tools[0].request.path[0].value") in [where for where, message in found if "another endpoint" in message]
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Admin: 1", "a\n", "a\x00", "a\x7f"])
+@pytest.mark.parametrize("location", ["header", "cookie"])
+def test_a_constant_in_a_header_cannot_start_another_one(value: str, location: str) -> None:
+    found = faults_with(**{location: [{"name": "X-Tenant", "value": value}]})
+    assert (
+        f"tools[0].request.{location}[0].value",
+        "the value has a control character, which no header can hold",
+    ) in found
+
+
+def test_constants_that_are_harmless_are_taken() -> None:
+    assert (
+        faults_with(header=[{"name": "X-Tenant", "value": "acme, inc"}], cookie=[{"name": "c", "value": "a/../b"}])
+        == []
+    )
+
+
+def test_two_headers_that_differ_in_case_only_are_one_header() -> None:
+    found = faults_with(header=[{"name": "X-A", "value": "1"}, {"name": "x-a", "value": "2"}])
+    assert found == [("tools[0].request.header[1].name", "the header x-a is there twice")]
+
+
+def test_an_argument_of_the_path_is_required() -> None:
+    content = data()
+    content["tools"][0]["parameters"] = {**content["tools"][0]["parameters"], "required": []}
+    assert any("the path needs the argument" in message for _, message in faults(content))
+
+
+@pytest.mark.parametrize("server", ["https://joe:SECRET@h.test", "https://SECRET@h.test/v1"])
+def test_a_server_with_credentials_is_refused_without_showing_them(server: str) -> None:
+    found = faults({**data(), "server": server})
+    assert found == [("server", "the server URL holds a user name or password")]
