@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import small_documents
 import yaml
 
 from toolgen import Tool, Toolset, generate
@@ -23,9 +24,8 @@ def parsed(text: str) -> Any:
 
 def document(paths: Any = None, version: str = "3.1.0", **rest: Any) -> dict[str, Any]:
     """A document with these paths (YAML or data); `version` 2.0 makes a Swagger document."""
-    key = "swagger" if version == "2.0" else "openapi"
     given = parsed(paths) if isinstance(paths, str) else paths
-    return {key: version, "info": {"title": "Sample", "version": "1"}, "paths": given or {}, **rest}
+    return small_documents.document(given or {}, version, **rest)
 
 
 def one(operation: Any, *, path: str = "/x", method: str = "post", **rest: Any) -> dict[str, Any]:

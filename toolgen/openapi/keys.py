@@ -15,9 +15,9 @@ from toolgen.openapi.version import Dialect
 
 Kind = Literal["Path Item", "Operation", "Parameter", "Request Body"]
 
-_METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"})
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _SHARED: dict[Kind, frozenset[str]] = {
-    "Path Item": _METHODS | {"$ref", "parameters"},
+    "Path Item": frozenset({*METHODS, "$ref", "parameters"}),
     "Operation": frozenset(
         {"tags", "summary", "description", "externalDocs", "operationId", "parameters", "responses", "deprecated"}
     )

@@ -13,7 +13,7 @@ from typing import Any
 from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Unusable
 from toolgen.openapi.endpoint import fragment_placeholders, placeholders, request_target
-from toolgen.openapi.keys import unknown_keys
+from toolgen.openapi.keys import METHODS, unknown_keys
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Response, Server
 from toolgen.openapi.parameters import KnownParameters, OperationParts
 from toolgen.openapi.references import Dangling, Place, References
@@ -21,7 +21,6 @@ from toolgen.openapi.servers import old_servers, read_security, read_security_sc
 from toolgen.openapi.text import one_line
 from toolgen.openapi.version import dialect_of
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 # Header parameters that describe the message itself or carry credentials; RFC 9110 and OpenAPI
 # ("Parameter Object") give them other owners than the model.
 OWNED_HEADERS = frozenset(

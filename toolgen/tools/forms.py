@@ -7,10 +7,9 @@ from typing import Any
 
 from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.schema import Schemas
+from toolgen.openapi.schema.sides import COMPOSITIONS
 from toolgen.tools import media
 from toolgen.tools.describe import resolved
-
-COMPOSITIONS = ("allOf", "anyOf", "oneOf")
 
 
 def holds_file(references: References, schema: Place) -> bool:
