@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from openapi.documents import answered, argument, document, said, sent, tool, with_schema
 
@@ -453,14 +453,15 @@ def _some_of(keywords: dict[str, Any], seed: int) -> dict[str, Any]:
 _SIMPLE = st.sampled_from(_TYPES).map(lambda kind: {"type": kind}) | st.booleans()
 _SIMPLE |= _typed(_LEAVES) | st.lists(_TEXTS, min_size=1, max_size=2).map(lambda e: {"type": "string", "enum": e})
 SCHEMAS = st.recursive(_SIMPLE, _objects, max_leaves=6)
+# A component that is a reference may make a circle; what stands beside the reference is kept.
+COMPONENTS = SCHEMAS.map(lambda s: {k: v for k, v in s.items() if k != "$ref"} if isinstance(s, dict) else s)
 
 
-@settings(max_examples=250)
-@given(schema=SCHEMAS, first=SCHEMAS, second=SCHEMAS, instances=st.lists(INSTANCES, min_size=4, max_size=12))
+@settings(max_examples=250, suppress_health_check=[HealthCheck.filter_too_much])  # some have no valid original
+@given(schema=SCHEMAS, first=COMPONENTS, second=COMPONENTS, instances=st.lists(INSTANCES, min_size=4, max_size=12))
 def test_an_instance_is_valid_against_ours_exactly_if_it_is_against_the_original(
     schema: Any, first: Any, second: Any, instances: list[Any]
 ) -> None:
-    assume(not any(isinstance(each, dict) and "$ref" in each for each in (first, second)))  # they may make a circle
     definitions = {"A": first, "B": second}
     text = json.dumps({"$defs": definitions, "allOf": [schema]}).replace("#/components/schemas/", "#/$defs/")
     try:
