@@ -302,3 +302,13 @@ def test_a_syntax_error_does_not_quote_the_file(toolgen, folder):
         assert result.exit_code == 2
         assert "s3cret" not in result.output
     assert "toolgen.yaml:5:1: " in toolgen("generate").stderr
+
+
+def test_limits_of_an_api_are_its_own(toolgen, folder):
+    write(folder, "apis: {petstore: {spec: petstore.yaml, limits: {bytes: 1000}}}")
+    assert "petstore.yaml is larger than 1000 bytes" in toolgen("generate").stderr
+    write(folder, "apis: {petstore: {spec: petstore.yaml, limits: {bites: 1000, nodes: true}}}")
+    result = toolgen("generate")
+    assert result.exit_code == 2
+    assert "apis.petstore.limits.bites: no limit; there are bytes" in result.stderr
+    assert "apis.petstore.limits.nodes: expected a whole number above 0" in result.stderr

@@ -575,3 +575,36 @@ def test_the_app_is_what_the_console_script_names():
 
     assert callable(main)
     assert app is not None
+
+
+# --limit
+
+
+def test_a_limit_is_set_from_the_command_line(toolgen, files):
+    small = toolgen("generate", "petstore.yaml", "--limit", "bytes=1000")
+    assert (small.exit_code, files()) == (1, ["petstore.yaml"])
+    assert "petstore.yaml is larger than 1000 bytes" in small.stderr
+    flat = toolgen("generate", "petstore.yaml", "--limit", "nesting=3", "--limit", "seconds=0.5")
+    assert "nested deeper than 3 levels" in flat.stderr
+    assert toolgen("generate", "petstore.yaml", "--limit", "nesting=300").exit_code == 0
+
+
+def test_a_limit_counts_for_standard_input(toolgen):
+    assert "larger than 10 bytes" in toolgen("generate", "-", "--limit", "bytes=10", stdin="{" + " " * 99).stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("byte=1", "no limit; there are bytes, nesting, nodes, seconds, redirects, documents; did you mean 'bytes'?"),
+        ("bytes", "write NAME=NUMBER"),
+        ("bytes=many", "write NAME=NUMBER"),
+        ("bytes=0", "expected a whole number above 0"),
+        ("nesting=1.5", "expected a whole number above 0"),
+        ("seconds=-1.0", "expected a number above 0"),
+    ],
+)
+def test_a_limit_that_is_none_is_wrong_usage(toolgen, files, given, said):
+    result = toolgen("generate", "petstore.yaml", "--limit", given)
+    assert (result.exit_code, files()) == (2, ["petstore.yaml"])
+    assert said in result.stderr

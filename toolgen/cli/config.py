@@ -36,6 +36,7 @@ class Job:
     allow_roots: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    limits: Mapping[str, Any] = field(default_factory=dict)
     output: str | None = None
     folder: Path = Path()
 
@@ -219,6 +220,32 @@ class _Checked:
                 self.add((*place, name), problem)
         return {name: text for name, text in value.items() if isinstance(text, str)}
 
+    def limits(self, place: tuple[str | int, ...], value: Any) -> dict[str, float]:
+        if not isinstance(value, dict):
+            self.add(place, f"expected a mapping of limits to numbers, this is {_kind(value)}")
+            return {}
+        for name, number in value.items():
+            if problem := limit_problem(name, number):
+                self.add((*place, name), problem)
+        return value
+
+
+def limit_problem(name: str, value: Any) -> str:
+    """What is wrong with a limit of reading, or nothing."""
+    from dataclasses import fields
+
+    from toolgen.openapi.source import Limits
+
+    kinds = {one.name: one.type for one in fields(Limits)}
+    if name not in kinds:
+        return f"no limit; there are {', '.join(kinds)}{did_you_mean(name, kinds)}"
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and value > 0:
+        return ""
+    if kinds[name] == "float":
+        return "" if isinstance(value, float) and value > 0 else "expected a number above 0"
+    return "expected a whole number above 0"
+
 
 def _kind(value: Any) -> str:
     """The kind of a value, never the value: it may be a secret in the wrong place."""
@@ -240,6 +267,7 @@ _KEYS: dict[str, Callable[[_Checked, tuple[str | int, ...], Any], Any]] = {
     "allowRoots": _Checked.texts,
     "allowHosts": _Checked.texts,
     "specHeaders": _Checked.headers,
+    "limits": _Checked.limits,
 }
 _FIELDS = {
     "skipDeprecated": "skip_deprecated",

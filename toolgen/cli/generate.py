@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolgen.cli.config import CONFIG_NAME, Job, header_problem, prefix_problem, read_config
+from toolgen.cli.config import CONFIG_NAME, Job, header_problem, limit_problem, prefix_problem, read_config
 from toolgen.cli.output import Format
 from toolgen.errors import UsageError, did_you_mean
 
@@ -84,6 +84,13 @@ def generate(
             help="Sent when SPEC is fetched, to its origin only, never shown; VALUE may hold ${env:NAME}.",
         ),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=N",
+            help="Limit of reading: bytes, nesting, nodes, seconds, redirects or documents. Default: bytes=67108864, ...",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Write only if every operation is ok.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite; edits made by hand are dropped.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if the file would change.")] = False,
@@ -103,6 +110,7 @@ def generate(
         "allow_root": allow_root,
         "allow_host": allow_host,
         "spec_header": spec_header,
+        "limit": limit,
     }
     _check_options(target, output, check)
     jobs = _configured(single, api, config) if spec is None else [_job(spec, single, api, config)]
@@ -158,11 +166,26 @@ def _job(spec: str, single: dict[str, Any], api: str | None, config: str | None)
         allow_roots=tuple(single["allow_root"] or ()),
         allow_hosts=tuple(single["allow_host"] or ()),
         headers=_headers(single["spec_header"] or []),
+        limits=_limits(single["limit"] or []),
         output=single["output"],
     )
     if job.headers and not job.is_url:
         raise UsageError("--spec-header is for a document that is read from a URL")
     return job
+
+
+def _limits(given: list[str]) -> dict[str, float]:
+    """NAME=N as a mapping. Raises UsageError for a name or number that is none."""
+    found: dict[str, float] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            found[name] = float(value) if "." in value else int(value)
+        except ValueError:
+            raise UsageError(f"--limit {text!r}: write NAME=NUMBER, as in bytes=100000000") from None
+        if problem := limit_problem(name, found[name]):
+            raise UsageError(f"--limit {text!r}: {problem}")
+    return found
 
 
 def _headers(given: list[str]) -> dict[str, str]:

@@ -120,6 +120,7 @@ def _path(job: Job, options: Options, api: str) -> Path | None:
 
 
 def _generated(job: Job) -> Toolset:
+    from toolgen.openapi.source import Limits
     from toolgen.tools.generate import generate
     from toolgen.tools.naming import NAME_LIMIT
 
@@ -142,6 +143,7 @@ def _generated(job: Job) -> Toolset:
             allow_roots=roots,
             allow_hosts=job.allow_hosts,
             headers=headers_of(job),
+            limits=Limits(**job.limits),
             progress=bar,
         )
 
@@ -150,7 +152,7 @@ def _source(job: Job) -> str | bytes | Path:
     if job.is_stdin:
         from toolgen.openapi.source import Limits
 
-        return sys.stdin.buffer.read(Limits().bytes + 1)  # one more than allowed, to be refused
+        return sys.stdin.buffer.read(Limits(**job.limits).bytes + 1)  # one more than allowed, to be refused
     return job.spec if job.is_url else Path(job.spec)
 
 
