@@ -608,3 +608,12 @@ def test_a_limit_that_is_none_is_wrong_usage(toolgen, files, given, said):
     result = toolgen("generate", "petstore.yaml", "--limit", given)
     assert (result.exit_code, files()) == (2, ["petstore.yaml"])
     assert said in result.stderr
+
+
+def test_help_tells_the_limits_of_the_code(toolgen):
+    from dataclasses import asdict
+
+    from toolgen.openapi.source import Limits
+
+    text = " ".join(toolgen("generate", "--help").stdout.split())
+    assert all(f"{name}={int(value)}" in text for name, value in asdict(Limits()).items())

@@ -65,3 +65,12 @@ def test_a_parameter_described_as_in_2_0_keeps_its_type_in_a_newer_document() ->
     made = tool(document({"/x": {"get": {"parameters": [given]}}}, "3.0.3"))
     assert made.parameters["properties"]["n"] == {"type": "array", "items": {"type": "integer"}}
     assert (made.request.query[0].style, made.request.query[0].explode) == ("form", True)
+
+
+def test_a_misspelt_key_of_a_path_item_elsewhere_is_named_where_it_stands() -> None:
+    source = document(
+        {"/x": {"$ref": "#/components/pathItems/X"}}, components={"pathItems": {"X": {"get": {}, "pots": {}}}}
+    )
+    assert [text for text in said(generate(source)) if "is no key of" in text] == [
+        "note: 'pots' is no key of a Path Item Object; did you mean 'post'? at /components/pathItems/X"
+    ]

@@ -88,7 +88,7 @@ def generate(
         list[str] | None,
         typer.Option(
             metavar="NAME=N",
-            help="Limit of reading: bytes, nesting, nodes, seconds, redirects or documents. Default: bytes=67108864, ...",
+            help="What is read at most: bytes, nesting, nodes, seconds, redirects, documents. Default: bytes=67108864, nesting=200, nodes=20000000, seconds=30, redirects=5, documents=500.",
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Write only if every operation is ok.")] = False,

@@ -126,8 +126,10 @@ class Reader:
                 target = None
         # What stands beside a `$ref` wins over what it refers to.
         layers = [layer for layer in (target, item) if layer is not None]
-        for said in unknown_keys({k: 0 for k in item.node if k.lower() not in METHODS}, "Path Item", self.dialect):
-            self.diagnostics.append(Diagnostic("note", said, str(item)))
+        for layer in layers:
+            keys = {key: None for key in layer.node if key.lower() not in METHODS}
+            for said in unknown_keys(keys, "Path Item", self.dialect):
+                self.diagnostics.append(Diagnostic("note", said, str(layer)))
         for method, wire_method, place, pointer in self._methods(layers, item):
             try:
                 yield self._operation(method, wire_method, path, place, layers, pointer)
