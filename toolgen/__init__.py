@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolgen.errors import ToolgenError
+    from toolgen.policy.config import ApprovalConfig
+    from toolgen.policy.coverage import coverage
+    from toolgen.policy.gate import Gate, ToolCall
+    from toolgen.policy.patterns import Pattern
     from toolgen.tools.files import load_toolset
     from toolgen.tools.generate import generate
     from toolgen.tools.model import Tool, Toolset
@@ -17,14 +21,31 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "ApprovalConfig": "toolgen.policy.config",
+    "Gate": "toolgen.policy.gate",
+    "Pattern": "toolgen.policy.patterns",
     "Tool": "toolgen.tools.model",
+    "ToolCall": "toolgen.policy.gate",
     "ToolgenError": "toolgen.errors",
     "Toolset": "toolgen.tools.model",
+    "coverage": "toolgen.policy.coverage",
     "generate": "toolgen.tools.generate",
     "load_toolset": "toolgen.tools.files",
 }
 
-__all__ = ["Tool", "ToolgenError", "Toolset", "__version__", "generate", "load_toolset"]
+__all__ = [
+    "ApprovalConfig",
+    "Gate",
+    "Pattern",
+    "Tool",
+    "ToolCall",
+    "ToolgenError",
+    "Toolset",
+    "__version__",
+    "coverage",
+    "generate",
+    "load_toolset",
+]
 
 
 def __getattr__(name: str) -> Any:

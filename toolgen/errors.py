@@ -11,8 +11,11 @@
     │   └── SyntaxFault               it is neither JSON nor YAML, or has duplicate keys
     ├── DocumentError                 it was read, but is no OpenAPI document
     ├── SelectionError                no operation is left to make a tool of
-    └── ToolsetError                  a toolset file is not valid
-        └── ToolsetEdited             a toolset file was edited by hand and would be overwritten
+    ├── ToolsetError                  a toolset file is not valid
+    │   └── ToolsetEdited             a toolset file was edited by hand and would be overwritten
+    ├── ApprovalConfigError           an approval config is not valid
+    │   └── PatternError              a pattern can match nothing
+    └── RegistrationError             tools that approval patterns could not tell apart
 
 Faults *inside* a document are values (`toolgen.openapi.diagnostics.Diagnostic`) and never stop
 the rest. What is raised here is what a person has to act on; no message contains a secret.
@@ -31,6 +34,8 @@ class Problem:
 
     `where` is a JSON pointer, a config path (`apis.petstore.spec`), a file or a URL; `file` names the
     file that a config path is in. `line` and `column` count from 1 and are set where the text is known.
+    `excerpt` is the text at fault with hidden characters as escapes, `caret` the offset in it of the
+    character that is wrong, from 0; `suggestion` the nearest text that would be right.
     """
 
     message: str
@@ -39,6 +44,9 @@ class Problem:
     column: int | None = None
     hint: str = ""
     file: str = ""
+    excerpt: str = ""
+    caret: int | None = None
+    suggestion: str = ""
 
     def __str__(self) -> str:
         position = "" if self.line is None else f":{self.line}" + (f":{self.column}" if self.column else "")
@@ -46,7 +54,10 @@ class Problem:
             place = f"{self.file}{position}: " + (f"{self.where}: " if self.where else "")
         else:
             place = f"{self.where}{position}: " if self.where or position else ""
-        return f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")
+        told = f"{place}{self.message}" + (f" ({self.hint})" if self.hint else "")
+        if self.caret is not None:
+            told += f"\n      {self.excerpt}\n      {' ' * self.caret}^"
+        return told
 
     def to_dict(self) -> dict[str, Any]:
         """The problem as JSON-ready data; keys without a value are left out."""
@@ -115,6 +126,18 @@ class ToolsetError(ToolgenError):
 
 class ToolsetEdited(ToolsetError):
     """A toolset file was edited by hand and writing it would drop the edits."""
+
+
+class ApprovalConfigError(ToolgenError):
+    """An approval config is not valid; there is no config then, and nothing runs by it."""
+
+
+class PatternError(ApprovalConfigError):
+    """A pattern can match nothing; the problem has the character and the nearest pattern that can."""
+
+
+class RegistrationError(ToolgenError):
+    """Tools that approval patterns could not tell apart: bad or repeated names, a source that is there twice."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

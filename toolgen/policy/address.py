@@ -1,0 +1,240 @@
+"""What a call can be matched by: the only place that says it.
+
+A tool has up to three kinds of address, and each is a type of its own, so that a pattern written
+for one kind is never tried on another's text: a tool *named* `http.get:x` is no endpoint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
+
+from toolgen.errors import Problem, RegistrationError
+from toolgen.openapi.endpoint import endpoint_path
+from toolgen.openapi.keys import METHODS
+from toolgen.tools.model import READ_METHODS, Endpoint, Tool, Toolset
+from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
+
+# Names come from generation, which is stricter, and from MCP servers and functions.
+LONGEST_NAME: Final = 128
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")  # RFC 9110, section 5.6.2, in lower case
+# Only tools that came from a document have an endpoint; they all answer to this source.
+HTTP: Final = "http"
+MCP: Final = "mcp"
+
+
+class EndpointAddress(NamedTuple):
+    """`http.post:/pets/{petId}`: what an API's tool does."""
+
+    source: str
+    method: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.source}.{self.method}:{self.path}"
+
+
+class SourceAddress(NamedTuple):
+    """`mcp:read_file`: a tool's name with where it comes from."""
+
+    source: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.name}"
+
+
+class NameAddress(NamedTuple):
+    """`read_file`: a tool's bare name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Address: TypeAlias = EndpointAddress | SourceAddress | NameAddress
+
+
+@dataclass(frozen=True)
+class ToolList:
+    """Tools that no document describes: the functions of a program, the tools of an MCP server.
+
+    `source` is one of `builtin`, `mcp`, `a2a`, `dynamic`, `memory`, `recall`; `server` the name of
+    the MCP server, to which its tools answer as well. `destructive` names the tools that policy
+    counts as destructive.
+    """
+
+    source: str
+    names: Sequence[str]
+    server: str | None = None
+    destructive: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class KnownTool:
+    """A tool as policy sees it: its name, the sources it answers to, its endpoint if it has one.
+
+    `sources` is the kind of source first (`http`, `mcp`, `builtin`), then the name of the API or MCP
+    server. `marked_destructive` is what a person wrote into the toolset.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    endpoint: Endpoint | None = None
+    marked_destructive: bool = False
+    tool: Tool | None = field(default=None, repr=False)
+
+    @property
+    def source(self) -> str:
+        """The most telling source: the API's or server's name where there is one."""
+        return self.sources[-1]
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it may change something: every method that does not only read, and every tool without an endpoint."""
+        return self.endpoint is None or self.endpoint.method not in READ_METHODS
+
+    @cached_property
+    def addresses(self) -> tuple[Address, ...]:
+        """Everything the tool can be matched by, the most telling first."""
+        found: list[Address] = []
+        if self.endpoint is not None:
+            found += [EndpointAddress(source, self.endpoint.method, self.endpoint.path) for source in self.sources]
+        found += [SourceAddress(source, self.name) for source in self.sources]
+        return (*found, NameAddress(self.name))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words a pattern may use in front of its colon: sources, which of them have endpoints, methods.
+
+    The reserved sources and the methods of OpenAPI are always in it; `apis` and `servers` are the
+    names of APIs and MCP servers, `methods` what documents declare in `additionalOperations`.
+    """
+
+    apis: frozenset[str] = frozenset()
+    servers: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Every source, in a fixed order."""
+        return (*sorted(RESERVED_SOURCES), *sorted((self.apis | self.servers) - RESERVED_SOURCES))
+
+    @cached_property
+    def with_endpoints(self) -> tuple[str, ...]:
+        """The sources whose tools have an endpoint, and which therefore take a method."""
+        return (HTTP, *sorted(self.apis))
+
+    @cached_property
+    def all_methods(self) -> tuple[str, ...]:
+        """Every method, in lower case."""
+        return (*METHODS, *sorted(self.methods - set(METHODS)))
+
+    @cached_property
+    def qualified(self) -> tuple[str, ...]:
+        """Every `source.method` that can stand in front of a path."""
+        return tuple(f"{source}.{method}" for source in self.with_endpoints for method in self.all_methods)
+
+    @cached_property
+    def prefixes(self) -> dict[tuple[bool, str], bool]:
+        """Which prefixes were tried on these words (`patterns` keeps its answers here)."""
+        return {}
+
+    def with_tools(self, tools: Iterable[KnownTool]) -> Vocabulary:
+        """The vocabulary with the words of these tools added."""
+        tools = list(tools)
+        named = {(tool.source, tool.endpoint is not None) for tool in tools if tool.source not in RESERVED_SOURCES}
+        return Vocabulary(
+            self.apis | {name for name, is_api in named if is_api},
+            self.servers | {name for name, is_api in named if not is_api},
+            self.methods | {tool.endpoint.method for tool in tools if tool.endpoint},
+        )
+
+
+def known_tools(toolsets: Iterable[Toolset | ToolList]) -> tuple[KnownTool, ...]:
+    """The tools of all sources, in order.
+
+    Raises RegistrationError, with all problems, for names that could be taken for something else: a
+    name with other characters than `[A-Za-z0-9_.-]` or longer than 128, twice in one source, a source
+    that is there twice or has no valid name.
+    """
+    found: list[KnownTool] = []
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for given in toolsets:
+        where, tools = _tools(given)
+        problems += _source_problems(where, given)
+        if where in seen:
+            problems.append(Problem(f"two sources are called {where!r}", where, hint="give each a name of its own"))
+        seen.add(where)
+        names: set[str] = set()
+        for tool in tools:
+            problems += _tool_problems(where, tool, tool.name in names)
+            names.add(tool.name)
+        found += tools
+    if problems:
+        raise RegistrationError("tools that approval patterns cannot tell apart are not registered", problems)
+    return tuple(found)
+
+
+def is_tool_name(name: object) -> bool:
+    """Whether a tool may bear the name."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def is_source_name(name: object) -> bool:
+    """Whether an API or MCP server may bear the name: `[a-z][a-z0-9-]{0,31}`, never a reserved source."""
+    return isinstance(name, str) and API_NAME.fullmatch(name) is not None and name not in RESERVED_SOURCES
+
+
+def _tools(given: Toolset | ToolList) -> tuple[str, list[KnownTool]]:
+    if isinstance(given, Toolset):
+        sources = (HTTP, given.api)
+        return given.api, [
+            KnownTool(tool.name, sources, tool.endpoint, tool.destructive is True, tool) for tool in given.tools
+        ]
+    if not isinstance(given, ToolList):
+        raise TypeError(f"expected Toolset or ToolList, not {type(given).__name__}")
+    own = (given.source,) if given.server is None else (given.source, given.server)
+    destructive = frozenset(given.destructive)
+    return own[-1], [KnownTool(name, own, None, name in destructive) for name in given.names]
+
+
+def _source_problems(where: str, given: Toolset | ToolList) -> Iterator[Problem]:
+    name = given.api if isinstance(given, Toolset) else given.server
+    if name is not None and not is_source_name(name):
+        hint = "it takes [a-z][a-z0-9-]*, at most 32, and no reserved source's name"
+        yield Problem(f"{name!r} is no name of a source", where, hint=hint)
+    if isinstance(given, ToolList):
+        if given.source not in RESERVED_SOURCES - {HTTP}:
+            hint = f"known are {', '.join(sorted(RESERVED_SOURCES - {HTTP}))}"
+            yield Problem(f"{given.source!r} is no kind of source for a list of names", where, hint=hint)
+        if given.server is not None and given.source != MCP:
+            yield Problem(f"only the source 'mcp' has servers, this is {given.source!r}", where)
+        for name in sorted(set(given.destructive) - set(given.names)):
+            yield Problem(f"{name!r} is marked destructive and is none of the tools", where)
+
+
+def _tool_problems(where: str, tool: KnownTool, repeated: bool) -> Iterator[Problem]:
+    if not is_tool_name(tool.name):
+        hint = "names take A-Z a-z 0-9 _ . - and at most 128 characters"
+        yield Problem(f"the tool name {tool.name!r} is refused", where, hint=hint)
+    elif repeated:
+        yield Problem(f"two tools are called {tool.name!r}", where, hint="rename one of them")
+    if tool.endpoint is not None and not _is_endpoint(tool.endpoint):
+        hint = "generation writes method and path in their normal form; patterns are made for that"
+        yield Problem(f"the endpoint {tool.endpoint.key!r} of {tool.name!r} is in no normal form", where, hint=hint)
+
+
+def _is_endpoint(endpoint: Endpoint) -> bool:
+    """Whether an endpoint is as the one function that makes them writes it."""
+    try:
+        return _METHOD.fullmatch(endpoint.method) is not None and endpoint_path(endpoint.path) == endpoint.path
+    except ValueError:
+        return False
