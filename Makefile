@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 HERE := $(shell grep -qsF ' $(CURDIR)/.venv' .venv/pyvenv.cfg && $(PY) -c '' 2>/dev/null && echo yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all format lock clean FORCE
+.PHONY: help venv demo test test-all mutants format lock clean FORCE
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -40,6 +40,10 @@ test: venv ## check style, types and imports, then run the tests (not the slow o
 test-all: venv ## run the slow tests: what needs the network, npm or minutes
 	@$(PY) -m pytest -m slow || { code=$$?; test $$code -eq 5 && echo "there are no slow tests"; }
 
+mutants: venv ## change the policy code in every way mutmut knows, and list what no test notices (takes long)
+	@CI=true .venv/bin/mutmut run
+	@.venv/bin/mutmut results
+
 format: venv ## rewrite the code in the house format
 	@$(PY) -m ruff check --quiet --fix .
 	@$(PY) -m ruff format --quiet .
@@ -58,5 +62,5 @@ lock: ## pin the newest allowed versions anew in requirements.lock
 	@rm -rf build/lock-venv
 
 clean: ## remove what was built and cached (.venv stays; rm -r .venv to be rid of it)
-	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
+	@rm -rf build dist mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
 	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -8,7 +8,8 @@ from small_documents import made
 
 from toolgen.policy.address import KnownTool, ToolList, known_tools
 from toolgen.policy.config import ApprovalConfig
-from toolgen.policy.gate import Classification, Gate, ToolCall
+from toolgen.policy.gate import Gate
+from toolgen.policy.outcomes import Classification, ToolCall
 from toolgen.tools.model import Toolset
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -17,14 +18,17 @@ import yaml
 from pytest_httpserver import HTTPServer
 from shown import ROOT, assert_shown, blocks, examples, printed_by, run, section, tables
 
-from toolgen import Toolset, generate, load_toolset
+from toolgen import ApprovalConfig, Gate, Pattern, ToolCall, Toolset, generate, load_toolset
 from toolgen.cli.config import _KEYS, read_config
-from toolgen.errors import SourceError, ToolsetError
+from toolgen.errors import PatternError, SourceError, ToolsetError
 from toolgen.openapi.endpoint import endpoint_path
 from toolgen.openapi.operations import OWNED_HEADERS
 from toolgen.openapi.schema.convert import DESCRIPTION_CAP
 from toolgen.openapi.source import Limits
 from toolgen.openapi.source.yaml12 import load_yaml
+from toolgen.policy.address import Address, EndpointAddress, NameAddress, SourceAddress
+from toolgen.policy.config import AUTO_APPROVALS, PAUSES, VALIDITY, Rule, key_of
+from toolgen.policy.durations import written_duration
 from toolgen.tools.describe import ARGUMENT_CAP, TOOL_CAP
 from toolgen.tools.export import TARGETS
 from toolgen.tools.export.limits import LIMITS
@@ -47,8 +51,9 @@ from toolgen.tools.naming import RESERVED_SOURCES
 from toolgen.tools.template import TemplateFault, argument_of, arguments_in
 
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
-DOCUMENTS, TOOLSET = PAGES["documents.md"], PAGES["toolset.md"]
+DOCUMENTS, TOOLSET, HITL = PAGES["documents.md"], PAGES["toolset.md"], PAGES["hitl.md"]
 PETSTORE = ROOT / "samples/petstore/petstore.yaml"
+APPROVALS = ROOT / "samples/petstore/approvals.yaml"
 
 
 def rows(page: str, heading: str, table: int = 0) -> list[pytest.param]:
@@ -63,7 +68,8 @@ def document(paths: Any, version: str = "3.1.0", **rest: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(PETSTORE, tmp_path)
+    for sample in (PETSTORE, APPROVALS):
+        shutil.copy(sample, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
@@ -83,10 +89,36 @@ def test_python_prints_what_is_shown(folder: Path, code: str, output: str | None
         assert_shown(output, printed)
 
 
+@pytest.mark.parametrize(("code", "output"), every("bash"))
+def test_a_command_prints_what_is_shown(folder: Path, code: str, output: str | None) -> None:
+    run(sys.executable, "-m", "toolgen", "generate", "petstore.yaml", folder=folder)
+    printed = ""
+    for line in code.splitlines():
+        if line.startswith("cat > "):
+            name, text = re.fullmatch(r"cat > (\S+) <<< '(.*)'", line).groups()  # type: ignore[union-attr]
+            (folder / name).write_text(text + "\n", encoding="utf-8")
+            continue
+        command, _, code_shown = line.partition("  # exit code ")
+        name, *args = shlex.split(command)
+        assert name == "toolgen"
+        done = subprocess.run(
+            [sys.executable, "-m", "toolgen", *args], cwd=folder, capture_output=True, encoding="utf-8", check=False
+        )
+        assert done.returncode == int(code_shown or 0), done.stderr
+        printed = done.stdout
+    if output is not None:
+        assert_shown(output, printed)
+
+
 def test_each_block_is_of_a_kind_that_is_tried() -> None:
     kinds = [(name, kind) for name, page in PAGES.items() for kind, _ in blocks(page)]
-    tried = {"documents.md": {"python", "text"}, "toolset.md": {"python", "text", "yaml", "json"}}
+    tried = {
+        "documents.md": {"python", "text"},
+        "hitl.md": {"python", "bash", "text", "yaml"},
+        "toolset.md": {"python", "text", "yaml", "json"},
+    }
     assert [one for one in kinds if one[1] not in tried[one[0]]] == []
+    assert kinds.count(("hitl.md", "yaml")) == 1  # the sample
     assert kinds.count(("toolset.md", "yaml")) == 2  # the file, and a toolgen.yaml
     assert kinds.count(("toolset.md", "json")) == 1
 
@@ -323,3 +355,67 @@ def test_the_toolgen_yaml_is_valid_and_every_key_is_named(folder: Path) -> None:
     assert [job.api for job in read_config(folder / "toolgen.yaml")] == ["petstore", "billing"]
     assert {key for api in yaml.safe_load(code)["apis"].values() for key in api} == set(_KEYS)
     assert [row[0] for row in tables(text)[0]] == list(_KEYS)
+
+
+# hitl.md
+
+
+def address(text: str) -> Address:
+    """An address as a text writes it."""
+    source, colon, rest = text.partition(":")
+    if not colon:
+        return NameAddress(text)
+    source, dot, method = source.partition(".")
+    return EndpointAddress(source, method, rest) if dot else SourceAddress(source, rest)
+
+
+def test_the_config_that_is_shown_is_the_sample() -> None:
+    (shown,) = [code for kind, code in blocks(HITL) if kind == "yaml"]
+    comment, _, rest = APPROVALS.read_text(encoding="utf-8").partition("\n")
+    assert comment.startswith("#")
+    assert rest == shown
+
+
+@pytest.mark.parametrize(("pattern", "form", "matches"), rows(HITL, "## What can be matched"))
+def test_a_pattern_has_the_form_that_is_shown(pattern: str, form: str, matches: str) -> None:
+    assert Pattern(pattern, sources=["petstore"]).form == form
+
+
+@pytest.mark.parametrize(("pattern", "matched", "other"), rows(HITL, "## Patterns"))
+def test_a_pattern_matches_what_is_shown(pattern: str, matched: str, other: str) -> None:
+    assert Pattern(pattern).matches(address(matched))
+    assert not Pattern(pattern).matches(address(other))
+
+
+@pytest.mark.parametrize(("text", "problem", "nearest"), rows(HITL, "## What is refused"))
+def test_a_pattern_is_refused_as_shown(text: str, problem: str, nearest: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        Pattern(text)
+    (found,) = caught.value.problems
+    assert (found.message, found.suggestion) == (problem, nearest)
+
+
+@pytest.mark.parametrize(("unmatched", "read", "write"), rows(HITL, "## What happens to a call"))
+def test_what_no_pattern_speaks_of_has_the_outcome_that_is_shown(unmatched: str, read: str, write: str) -> None:
+    config = ApprovalConfig.parse({"unmatched": unmatched})
+    gate = Gate(config, generate(str(PETSTORE)))
+    found = gate.classify([ToolCall("1", "getPet"), ToolCall("2", "deletePet")])
+    assert [one.outcome.name for one in found.calls] == [read, write]
+
+
+def test_every_key_of_a_config_is_named_with_its_default() -> None:
+    text = section(HITL, "## Keys")
+    table = {key: default for key, _, default in tables(text)[0]}
+    named = [key_of(field.name) for field in fields(ApprovalConfig)]
+    assert set(table) == set(named) - {"unreadableReason", "warnings"}
+    assert table["maxPausesPerTurn"] == str(PAUSES)
+    assert table["maxAutoApprovalsPerTurn"] == str(AUTO_APPROVALS)
+    assert table["approvalValidity"] == written_duration(VALIDITY)
+    assert table["unmatched"] == ApprovalConfig.parse({}).default
+    rule = section(HITL, "## Rules")
+    assert {key for one in fields(Rule) if f"`{(key := key_of(one.name))}`" not in rule} == set()
+
+
+def test_every_source_is_named() -> None:
+    text = section(HITL, "## What can be matched")
+    assert {name for name in RESERVED_SOURCES if f"`{name}`" not in text} == set()

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from toolgen.errors import ToolgenError
     from toolgen.policy.config import ApprovalConfig
     from toolgen.policy.coverage import coverage
-    from toolgen.policy.gate import Gate, ToolCall
+    from toolgen.policy.gate import Gate
+    from toolgen.policy.outcomes import ToolCall
     from toolgen.policy.patterns import Pattern
     from toolgen.tools.files import load_toolset
     from toolgen.tools.generate import generate
@@ -25,7 +26,7 @@ _WHERE = {
     "Gate": "toolgen.policy.gate",
     "Pattern": "toolgen.policy.patterns",
     "Tool": "toolgen.tools.model",
-    "ToolCall": "toolgen.policy.gate",
+    "ToolCall": "toolgen.policy.outcomes",
     "ToolgenError": "toolgen.errors",
     "Toolset": "toolgen.tools.model",
     "coverage": "toolgen.policy.coverage",

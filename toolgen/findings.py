@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -51,12 +51,6 @@ class Finding:
         return {field: value for field, value in asdict(self).items() if value not in (None, "")}
 
 
-def worst(findings: Iterable[Finding]) -> Level | None:
-    """The worst level there is; None without findings."""
-    order = list(Level)
-    return min((finding.level for finding in findings), key=order.index, default=None)
-
-
 def to_sarif(findings: Sequence[Finding], rules: Mapping[str, str], *, version: str) -> dict[str, Any]:
     """The findings as a SARIF 2.1.0 log; `rules` says in a sentence what each kind is about."""
     used = [rule for rule in rules if any(finding.rule == rule for finding in findings)]
@@ -70,7 +64,7 @@ def to_sarif(findings: Sequence[Finding], rules: Mapping[str, str], *, version: 
 
 
 def _result(finding: Finding, rules: Sequence[str]) -> dict[str, Any]:
-    told = finding.message + (f" ({finding.hint})" if finding.hint else "")
+    told = finding.message + (f"; {finding.hint}" if finding.hint else "")
     made: dict[str, Any] = {"ruleId": finding.rule, "level": finding.level.value, "message": {"text": told}}
     if finding.rule in rules:
         made["ruleIndex"] = rules.index(finding.rule)

@@ -12,10 +12,10 @@ import pytest
 import toolgen as package
 from toolgen.cli.generate import TARGETS
 
-COMMANDS = ("generate", "show")
+COMMANDS = ("generate", "show", "check", "explain")
 
 
-@pytest.mark.parametrize("args", [["--help"], ["generate", "--help"], ["show", "--help"], ["--version"]])
+@pytest.mark.parametrize("args", [["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)])
 def test_help_and_version_load_nothing_heavy(folder, args):
     code = (
         "import json, sys\n"

@@ -9,12 +9,14 @@ from typing import Annotated
 
 import typer
 
-from toolgen.cli import generate, show
+from toolgen.cli import check, explain, generate, show
 from toolgen.cli.command import Command
 
 HELP = """\b
 Example: toolgen generate petstore.yaml
          toolgen show petstore.tools.yaml
+         toolgen check approvals.yaml --tools petstore.tools.yaml
+         toolgen explain approvals.yaml --tools petstore.tools.yaml createPet
 
 Tools a language model can call, from any OpenAPI document.
 
@@ -34,6 +36,8 @@ app = typer.Typer(
 )
 app.command("generate", cls=Command, help=generate.HELP, short_help=generate.SHORT_HELP)(generate.generate)
 app.command("show", cls=Command, help=show.HELP, short_help=show.SHORT_HELP)(show.show)
+app.command("check", cls=Command, help=check.HELP, short_help=check.SHORT_HELP)(check.check)
+app.command("explain", cls=Command, help=explain.HELP, short_help=explain.SHORT_HELP)(explain.explain)
 
 
 def _version(wanted: bool) -> None:

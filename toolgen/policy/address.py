@@ -7,10 +7,10 @@ for one kind is never tried on another's text: a tool *named* `http.get:x` is no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
 
 from toolgen.errors import Problem, RegistrationError
 from toolgen.openapi.endpoint import endpoint_path
@@ -25,6 +25,7 @@ _METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")  # RFC 9110, section 5.6.2, in
 # Only tools that came from a document have an endpoint; they all answer to this source.
 HTTP: Final = "http"
 MCP: Final = "mcp"
+_KINDS: Final = tuple(sorted(RESERVED_SOURCES - {HTTP}))  # of source, for a list of names
 
 
 class EndpointAddress(NamedTuple):
@@ -142,9 +143,9 @@ class Vocabulary:
         return tuple(f"{source}.{method}" for source in self.with_endpoints for method in self.all_methods)
 
     @cached_property
-    def prefixes(self) -> dict[tuple[bool, str], bool]:
-        """Which prefixes were tried on these words (`patterns` keeps its answers here)."""
-        return {}
+    def text(self) -> str:
+        """All of them in one text, to look for pieces in."""
+        return "\n".join((*self.sources, *self.qualified))
 
     def with_tools(self, tools: Iterable[KnownTool]) -> Vocabulary:
         """The vocabulary with the words of these tools added."""
@@ -162,7 +163,7 @@ def known_tools(toolsets: Iterable[Toolset | ToolList]) -> tuple[KnownTool, ...]
 
     Raises RegistrationError, with all problems, for names that could be taken for something else: a
     name with other characters than `[A-Za-z0-9_.-]` or longer than 128, twice in one source, a source
-    that is there twice or has no valid name.
+    that is there twice or has no valid name, an endpoint in no normal form.
     """
     found: list[KnownTool] = []
     problems: list[Problem] = []
@@ -175,8 +176,7 @@ def known_tools(toolsets: Iterable[Toolset | ToolList]) -> tuple[KnownTool, ...]
         seen.add(where)
         names: set[str] = set()
         for tool in tools:
-            problems += _tool_problems(where, tool, tool.name in names)
-            names.add(tool.name)
+            problems += _tool_problems(where, tool, names)
         found += tools
     if problems:
         raise RegistrationError("tools that approval patterns cannot tell apart are not registered", problems)
@@ -193,48 +193,77 @@ def is_source_name(name: object) -> bool:
     return isinstance(name, str) and API_NAME.fullmatch(name) is not None and name not in RESERVED_SOURCES
 
 
+def is_method(text: object) -> bool:
+    """Whether it is an HTTP method as endpoints have it: any token in lower case."""
+    return isinstance(text, str) and _METHOD.fullmatch(text) is not None
+
+
 def _tools(given: Toolset | ToolList) -> tuple[str, list[KnownTool]]:
     if isinstance(given, Toolset):
         sources = (HTTP, given.api)
-        return given.api, [
+        return str(given.api), [
             KnownTool(tool.name, sources, tool.endpoint, tool.destructive is True, tool) for tool in given.tools
         ]
     if not isinstance(given, ToolList):
         raise TypeError(f"expected Toolset or ToolList, not {type(given).__name__}")
     own = (given.source,) if given.server is None else (given.source, given.server)
-    destructive = frozenset(given.destructive)
-    return own[-1], [KnownTool(name, own, None, name in destructive) for name in given.names]
+    destructive = _listed(given.destructive)
+    return str(own[-1]), [KnownTool(name, own, None, name in destructive) for name in _listed(given.names)]
+
+
+def _listed(value: object) -> list[Any]:
+    """The items of a list. A text has none, though Python would give its characters."""
+    return list(value) if _is_list(value) else []
+
+
+def _is_list(value: object) -> TypeGuard[Collection[Any]]:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes)
 
 
 def _source_problems(where: str, given: Toolset | ToolList) -> Iterator[Problem]:
     name = given.api if isinstance(given, Toolset) else given.server
-    if name is not None and not is_source_name(name):
+    if (isinstance(given, Toolset) or name is not None) and not is_source_name(name):
         hint = "it takes [a-z][a-z0-9-]*, at most 32, and no reserved source's name"
         yield Problem(f"{name!r} is no name of a source", where, hint=hint)
     if isinstance(given, ToolList):
-        if given.source not in RESERVED_SOURCES - {HTTP}:
-            hint = f"known are {', '.join(sorted(RESERVED_SOURCES - {HTTP}))}"
-            yield Problem(f"{given.source!r} is no kind of source for a list of names", where, hint=hint)
-        if given.server is not None and given.source != MCP:
-            yield Problem(f"only the source 'mcp' has servers, this is {given.source!r}", where)
-        for name in sorted(set(given.destructive) - set(given.names)):
+        yield from _list_problems(where, given)
+
+
+def _list_problems(where: str, given: ToolList) -> Iterator[Problem]:
+    if given.source not in _KINDS:
+        hint = f"known are {', '.join(_KINDS)}"
+        yield Problem(f"{given.source!r} is no kind of source for a list of names", where, hint=hint)
+    if given.server is not None and given.source != MCP:
+        yield Problem(f"only the source 'mcp' has servers, this is {given.source!r}", where)
+    for field_name, value in (("names", given.names), ("destructive", given.destructive)):
+        if not _is_list(value):
+            yield Problem(f"`{field_name}` is no list of names: {value!r}", where)
+    names = _listed(given.names)
+    for name in _listed(given.destructive):
+        if name not in names:
             yield Problem(f"{name!r} is marked destructive and is none of the tools", where)
 
 
-def _tool_problems(where: str, tool: KnownTool, repeated: bool) -> Iterator[Problem]:
+def _tool_problems(where: str, tool: KnownTool, names: set[str]) -> Iterator[Problem]:
+    """What is wrong with a tool; its name is added to those that its source has."""
     if not is_tool_name(tool.name):
         hint = "names take A-Z a-z 0-9 _ . - and at most 128 characters"
         yield Problem(f"the tool name {tool.name!r} is refused", where, hint=hint)
-    elif repeated:
+    elif tool.name in names:
         yield Problem(f"two tools are called {tool.name!r}", where, hint="rename one of them")
-    if tool.endpoint is not None and not _is_endpoint(tool.endpoint):
+    else:
+        names.add(tool.name)
+    if tool.tool is not None and not _is_endpoint(tool.endpoint):
         hint = "generation writes method and path in their normal form; patterns are made for that"
-        yield Problem(f"the endpoint {tool.endpoint.key!r} of {tool.name!r} is in no normal form", where, hint=hint)
+        key = tool.endpoint.key if isinstance(tool.endpoint, Endpoint) else tool.endpoint
+        yield Problem(f"the endpoint {key!r} of {tool.name!r} is in no normal form", where, hint=hint)
 
 
-def _is_endpoint(endpoint: Endpoint) -> bool:
+def _is_endpoint(endpoint: object) -> bool:
     """Whether an endpoint is as the one function that makes them writes it."""
+    if not isinstance(endpoint, Endpoint) or not is_method(endpoint.method) or not isinstance(endpoint.path, str):
+        return False
     try:
-        return _METHOD.fullmatch(endpoint.method) is not None and endpoint_path(endpoint.path) == endpoint.path
+        return endpoint_path(endpoint.path) == endpoint.path
     except ValueError:
         return False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import product
 
 from toolgen.errors import Problem
 from toolgen.openapi.endpoint import endpoint_path
-from toolgen.policy.address import HTTP, Vocabulary
+from toolgen.policy.address import HTTP, LONGEST_NAME, Vocabulary
 from toolgen.policy.patterns import LONGEST, Form, Glob, beginnings, can_begin, can_match, split
 from toolgen.policy.possible import impossible_in_name, impossible_in_path
 
@@ -18,14 +19,15 @@ _METHOD_AND_PATH = re.compile(r"\s*([A-Za-z]+|\*)\s+(\S+)\s*")
 _SOURCE_AND_PATH = re.compile(r"([^/:]+)(/.*)", re.DOTALL)
 _DOT_SEGMENT = re.compile(r"/\.(?=/|$)")
 _ENCODED_SEPARATOR = re.compile(r"%(?:2F|5C|00)", re.IGNORECASE)
-_PARENT_SEGMENT = re.compile(r"/[^/]*/\.\.(?=/|$)")
+_PARENT_SEGMENT = re.compile(r"(?:/[^/]*)?/\.\.(?=/|$)")
+_UNCLOSED = re.compile(r"(\{[^{}/]+)(?=(?:/[^{}]*)?(?:\{|$))")
 
 
 def pattern_problem(text: str, words: Vocabulary) -> Problem:
     """What keeps a text from being a pattern, with a caret under the character and the nearest pattern."""
     message, offset = _fault(text, words)
     near = nearest(text, words)
-    hint = f"write {near}" if near else _hint(text, words)
+    hint = f"write {visible(near)}" if near else _hint(text, words)
     if not text.strip():
         return Problem(message, hint="leave it out, or write * for every tool")
     excerpt, caret = _excerpt(text, offset)
@@ -89,29 +91,30 @@ def _fault_in_beginning(before: str, form: Form, words: Vocabulary) -> tuple[str
         return "nothing stands before the colon", 0
     if form is Form.source:
         return f"no source is called {_quoted(source)}", offset
-    if source in words.with_endpoints:
+    if _matches_any(source, words.with_endpoints):
         return (f"no tool has the method {_quoted(method)}" if dot else "the method before the path is missing"), offset
-    if source in words.sources:
-        what = "takes no method" if dot else "takes no path"
-        return f"tools of the source {_quoted(source)} have no endpoint, so that it {what}", min(offset, len(source))
+    if _matches_any(source, words.sources):
+        what, offset = ("takes no method", len(source)) if dot else ("takes no path", len(before) + 1)
+        return f"tools of the source {_quoted(source)} have no endpoint, so that it {what}", offset
     return f"no source that has endpoints is called {_quoted(source)}", offset
 
 
 def _name_fault(target: str, offset: int) -> str:
     if impossible_in_name(target[offset]) is None:
-        return "no tool's name is as long"
+        return f"no tool's name is longer than {LONGEST_NAME} characters"
     return f"no tool's name has {_quoted(target[offset])}"
 
 
 def _path_fault(target: str, offset: int) -> str:
-    if offset == len(target):
-        return "no path of an endpoint ends like this"
-    char, before = target[offset], target[:offset]
+    char, before = target[offset : offset + 1], target[:offset]
     if offset == 0:
         return "a path starts with /"
+    if char in ("/", "") and before.endswith("."):
+        return "a path has no . or .. segment"
+    if not char:
+        return "no path of an endpoint ends like this"
     if char == "/":
-        dots = before.endswith((".", "/*."))
-        return "a path has no . or .. segment" if dots else "runs of / count as one in the path of an endpoint"
+        return "runs of / count as one in the path of an endpoint"
     if char in "?#":
         return f"the path of an endpoint has no {'query' if char == '?' else 'fragment'}"
     if char in "{}":
@@ -125,10 +128,14 @@ def _path_fault(target: str, offset: int) -> str:
 
 def _hint(text: str, words: Vocabulary) -> str:
     form, before, _ = split(text)
-    if form is Form.name or before is None or can_begin(before, form, words):
+    if before is None or can_begin(before, form, words):
         return ""
-    known = sorted({*words.with_endpoints}) if form is Form.endpoint else list(words.sources)
-    return f"known are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}; APIs are named under apis"
+    source, dot, _ = before.partition(".")
+    if form is Form.endpoint and dot and _matches_any(source, words.with_endpoints):
+        return f"known are {_some(words.all_methods)}; an API's others are known from its tools"
+    if form is Form.endpoint:
+        return f"known are {_some(words.with_endpoints)}; APIs are named under apis"
+    return f"known are {_some(words.sources)}; APIs are named under apis, MCP servers under mcpServers"
 
 
 def _candidates(text: str, words: Vocabulary) -> Iterator[str]:
@@ -137,7 +144,7 @@ def _candidates(text: str, words: Vocabulary) -> Iterator[str]:
     yield stripped
     if written := _METHOD_AND_PATH.fullmatch(text):  # `POST /pets`
         yield from _joined([f"{HTTP}.{written[1].lower()}"], _paths(written[2]))
-    if "://" in stripped.partition("/")[0] + "//" and re.match(r"https?://", stripped, re.IGNORECASE):
+    if re.match(r"https?://", stripped, re.IGNORECASE):
         yield from _joined([f"{HTTP}.*"], _paths(stripped))
     form, before, target = split(stripped)
     if before is None:
@@ -146,8 +153,13 @@ def _candidates(text: str, words: Vocabulary) -> Iterator[str]:
     if not target:
         yield from _joined(_beginnings_meant(before, form, words), ["*", ""])
     elif form is Form.endpoint:
+        source, _, method = before.partition(".")
+        if not method:  # `http.:x`
+            yield f"{source}:{target}"
+        if not _matches_any(source, words.with_endpoints):  # `mcp:/x`
+            yield f"{source}:{target.removeprefix('/')}"
         yield from _joined(_beginnings_meant(before, form, words), _paths(target))
-        yield from _joined(_sources_meant(before.partition(".")[0], words), [target])
+        yield from _joined(_near(source, words.sources), [target])
     else:
         yield from _joined(_beginnings_meant(before, form, words), [target])
         if ":" in target:  # `http:http.post:/x`
@@ -170,30 +182,31 @@ def _beginnings_meant(before: str, form: Form, words: Vocabulary) -> Iterator[st
     """What may have been meant before the colon, itself first."""
     yield before
     if form is Form.source:
-        yield from _sources_meant(before, words)
+        yield from _near(before, words.sources)
         return
     source, dot, method = before.partition(".")
     if not dot:
         yield from (f"{one}.*" for one in _near(source, words.with_endpoints))
+        yield from _near(before, words.qualified)
         yield f"{HTTP}.*"
         return
-    for one, verb in product(_near(source, words.with_endpoints), _near(method, words.all_methods)):
+    for one, verb in product(_near(source, words.with_endpoints), _near(method or "*", words.all_methods)):
         yield f"{one}.{verb}"
     yield from _near(before, words.qualified)
 
 
-def _sources_meant(source: str, words: Vocabulary) -> list[str]:
-    return _near(source, words.sources)
+def _near(word: str, known: Sequence[str]) -> list[str]:
+    """The word if it matches a known one, else known ones within two edits, the nearest first.
 
-
-def _near(word: str, known: Iterable[str]) -> list[str]:
-    """Known words within two edits, the nearest first; wildcards of the word are kept where they stand at its ends."""
+    Wildcards are kept where they stand at the word's ends.
+    """
+    if _matches_any(word, known):
+        return [word]
     bare = word.lower().strip("*")
-    if not bare:
-        return [word] if word else []
     # A short word is nearly everything's neighbour.
     most = min(_NEAR, max(1, len(bare) - 1))
-    ranked = sorted((distance, index, one) for index, one in enumerate(known) if (distance := edits(bare, one)) <= most)
+    alike = ((index, one) for index, one in enumerate(known) if abs(len(one) - len(bare)) <= most)
+    ranked = sorted((distance, index, one) for index, one in alike if (distance := edits(bare, one)) <= most)
     head, tail = ("*" if word.startswith("*") else ""), ("*" if word.endswith("*") else "")
     return [f"{head}{one}{tail}" for _, _, one in ranked]
 
@@ -201,12 +214,12 @@ def _near(word: str, known: Iterable[str]) -> list[str]:
 def _paths(path: str) -> Iterator[str]:
     """The path as an endpoint has it: encoded, no query, no dot segments, one slash each."""
     yield path
+    path = _DOT_SEGMENT.sub("", path)
     while _PARENT_SEGMENT.search(path):
         path = _PARENT_SEGMENT.sub("", path, count=1)
-    try:
-        yield endpoint_path(_DOT_SEGMENT.sub("", path) or "/")
-    except ValueError:
-        return
+    for one in (_UNCLOSED.sub(r"\1}", path), path):
+        with suppress(ValueError):
+            yield endpoint_path(one)
 
 
 def _joined(befores: Iterable[str], targets: Iterable[str]) -> Iterator[str]:
@@ -219,15 +232,24 @@ def _joined(befores: Iterable[str], targets: Iterable[str]) -> Iterator[str]:
 def _excerpt(text: str, offset: int) -> tuple[str, int]:
     """The text with hidden characters as escapes, long ones cut around the fault; and where the caret stands."""
     start = max(0, offset - _SHOWN // 2) if len(text) > _SHOWN else 0
-    before, after = _visible(text[start:offset]), _visible(text[offset : start + _SHOWN])
+    before, after = visible(text[start:offset]), visible(text[offset : start + _SHOWN])
     lead = "..." if start else ""
     tail = "..." if start + _SHOWN < len(text) else ""
     return f"{lead}{before}{after}{tail}", len(lead) + len(before)
 
 
-def _visible(text: str) -> str:
+def _matches_any(word: str, known: Iterable[str]) -> bool:
+    return any(map(Glob(word).matches, known))
+
+
+def _some(words: Sequence[str]) -> str:
+    return ", ".join(words[:12]) + (", ..." if len(words) > 12 else "")
+
+
+def visible(text: str) -> str:
+    """The text with hidden characters as escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _quoted(text: str) -> str:
-    return f"'{_visible(text[:40])}'"
+    return f"'{visible(text[:40])}'"

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 VALIDITY: Final = timedelta(hours=1)  # of an approval, where nothing states it
 PAUSES: Final = 3
+MOST_PAUSES: Final = 10
 AUTO_APPROVALS: Final = 2
+MOST_AUTO_APPROVALS: Final = 10
 
 
 class Unmatched(StrEnum):
@@ -105,8 +107,9 @@ class ApprovalConfig(Friction):
     def load(cls, path: str | PathLike[str], toolsets: Iterable[Toolset | ToolList] = ()) -> ApprovalConfig:
         """The config of a YAML or JSON file, checked against these tools as well.
 
-        Raises ApprovalConfigError with all problems, each with its line, and SourceError for a file that
-        cannot be read. Where a server re-reads its config and this raises, `unreadable` takes its place.
+        Raises ApprovalConfigError with all problems, each with its line, SourceError for a file that cannot be
+        read or is empty, and RegistrationError as `Gate` does for the tools. Where a server re-reads its config
+        and this raises, `unreadable` takes its place.
         """
         from toolgen.policy.reading import load
 
@@ -116,7 +119,8 @@ class ApprovalConfig(Friction):
     def parse(cls, mapping: Mapping[str, Any], toolsets: Iterable[Toolset | ToolList] = ()) -> ApprovalConfig:
         """The config a mapping states, checked against these tools as well.
 
-        Raises ApprovalConfigError with all problems, each with its path in the config.
+        Raises ApprovalConfigError with all problems, each with its path in the config, and RegistrationError as
+        `Gate` does for the tools.
         """
         from toolgen.policy.reading import parse
 
@@ -147,7 +151,7 @@ class ApprovalConfig(Friction):
         return self.default is Unmatched.allow and not self.require_approval
 
     def to_dict(self) -> dict[str, Any]:
-        """The config as JSON-ready data that `parse` reads back; only what is stated.
+        """The config as JSON-ready data that `parse` reads back with the same tools; only what is stated.
 
         Raises ValueError for a config that could not be read: it must not be saved as if it had been.
         """
@@ -156,7 +160,12 @@ class ApprovalConfig(Friction):
         return _stated(self)
 
 
-_NOT_WRITTEN = frozenset({"unreadable_reason", "warnings"})
+# The order in which keys are written; what is not in it is not of the config's text.
+_WRITTEN = (
+    *("match", "require_approval", "exempt", "deny", "destructive", "unmatched", "rules"),
+    *(field.name for field in fields(Friction)),
+    *("max_pauses_per_turn", "max_auto_approvals_per_turn", "on_no_progress", "apis", "mcp_servers"),
+)
 
 
 def key_of(field: str) -> str:
@@ -166,10 +175,9 @@ def key_of(field: str) -> str:
 
 
 def _stated(friction: Friction) -> dict[str, Any]:
-    names = sorted((field.name for field in fields(friction)), key=_ORDER.index)
-    values = ((name, getattr(friction, name)) for name in names if name not in _NOT_WRITTEN)
+    values = ((name, getattr(friction, name, None)) for name in _WRITTEN)
     # An empty `requireApproval` says something, the other lists do not.
-    stated = ((name, value) for name, value in values if value is not None and (value or name in _SAID_EMPTY))
+    stated = ((name, value) for name, value in values if value is not None and (value != () or name == _SAID_EMPTY))
     return {key_of(name): _written(value) for name, value in stated}
 
 
@@ -183,21 +191,4 @@ def _written(value: Any) -> Any:
     return value.text if isinstance(value, Pattern) else value.value if isinstance(value, StrEnum) else value
 
 
-_SAID_EMPTY = frozenset({"require_approval", "max_auto_approvals_per_turn", "allow_self_approval"})
-# The order in which keys are written.
-_ORDER = [
-    "match",
-    "require_approval",
-    "exempt",
-    "deny",
-    "destructive",
-    "unmatched",
-    "rules",
-    *[field.name for field in fields(Friction)],
-    *[
-        name
-        for name in (field.name for field in fields(ApprovalConfig))
-        if name.startswith(("max_", "on_", "apis", "mcp"))
-    ],
-    *_NOT_WRITTEN,
-]
+_SAID_EMPTY = "require_approval"

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from toolgen.errors import Problem
 from toolgen.policy.address import KnownTool, Vocabulary
-from toolgen.policy.config import ApprovalConfig, Friction, Rule, TimeoutPolicy, Unmatched
+from toolgen.policy.config import ApprovalConfig, Friction, Rule, TimeoutPolicy, Unmatched, key_of
 from toolgen.policy.forms import colon_forms
 from toolgen.policy.gate import demoted
-from toolgen.policy.patterns import Form, Pattern
+from toolgen.policy.patterns import Form, Pattern, beginnings
+from toolgen.policy.values import Values, shown
 from toolgen.tools.files.places import Place, written
 
 _FINITE = frozenset({TimeoutPolicy.ABORT, TimeoutPolicy.AUTO_REJECT, TimeoutPolicy.AUTO_APPROVE})
@@ -21,29 +22,23 @@ _BEATS = (
     ("exempt", "rules", "the rule can never apply"),
     ("deny", "rules", "the rule can never apply"),
 )
+# What decides whether a rule reaches a tool, and what it does there.
+_REACH = ("requireApproval", "exempt", "deny", "destructive", "unmatched", "rules", "approvalTimeout", "approvers")
+# What says something of calls that wait only, and is no error where none does.
+_OF_WAITING = (
+    *("destructive", "timeout_policy", "approval_timeout", "approval_validity", "pause_reason", "pending_message"),
+    *("approvers", "allow_self_approval", "max_pauses_per_turn", "max_auto_approvals_per_turn", "on_no_progress"),
+)
 
 
-class Places:
-    """Where in a config things stand, and where something is wrong, so that one fault is told once."""
-
-    def __init__(self) -> None:
-        self.patterns: dict[tuple[str, Pattern], int] = {}  # by key; a rule's by `rules`
-        self.wrong: set[Place] = set()
-
-    def of(self, key: str, pattern: Pattern, *rest: str) -> Place:
-        """The place of a pattern of that key, or of a key of the rule that has it."""
-        return (key, self.patterns[key, pattern], *rest)
-
-    def is_sure(self, *place: str | int) -> bool:
-        """Whether nothing is wrong at or below a place."""
-        return not any(wrong[: len(place)] == place for wrong in self.wrong)
-
-
-def contradictions(config: ApprovalConfig, places: Places, tools: Sequence[KnownTool]) -> list[Problem]:
+def contradictions(
+    config: ApprovalConfig, read: Values, words: Vocabulary, tools: Sequence[KnownTool]
+) -> list[Problem]:
     """Every contradiction of a config; what depends on something that could not be read is left out."""
-    found = [*_without_effect(config, places), *_in_two_lists(config, places), *_friction(config, places)]
-    if not found and not places.wrong:
-        found += _approved_by_time(config, places, tools)
+    found = [*_without_effect(config, read), *_in_two_lists(config, read), *_friction(config, read, words)]
+    if all(map(read.is_sure, _REACH)):
+        told = {problem.where for problem in found}
+        found += [one for one in _approved_by_time(config, read, tools) if one.where not in told]
     return found
 
 
@@ -57,54 +52,69 @@ def doubts(config: ApprovalConfig, words: Vocabulary) -> Iterator[Problem]:
     for place, pattern in places:
         forms = colon_forms(pattern, words, only_by_source=True)
         if forms:
-            message = f"{pattern} matches the names of tools only, neither sources nor endpoints"
+            message = f"{shown(pattern.text)} matches the names of tools only, neither sources nor endpoints"
             yield Problem(message, written(place), hint=f"to match those write {' and '.join(forms[:2])} as well")
     yield from _unused(config)
 
 
-def _without_effect(config: ApprovalConfig, places: Places) -> Iterator[Problem]:
+def _nothing_waits(config: ApprovalConfig) -> str:
+    """Why no call can wait by this config; empty where one can."""
+    if config.require_approval or config.default in (Unmatched.require, Unmatched.require_writes):
+        return ""
+    return "the gate is off" if config.is_off else "what no pattern speaks of is denied, and nothing needs approval"
+
+
+def _without_effect(config: ApprovalConfig, read: Values) -> Iterator[Problem]:
     """`exempt` and `rules` need a gate that somebody wrote down."""
-    if not places.is_sure("requireApproval") or not places.is_sure("unmatched"):
+    if not read.is_sure("requireApproval") or not read.is_sure("unmatched"):
         return
-    if config.require_approval or (config.unmatched or Unmatched.allow) is not Unmatched.allow:
-        return
-    reason = "the gate is off" if config.is_off else "neither `requireApproval` nor `unmatched` is stated"
+    reason = _nothing_waits(config)
+    if not reason and config.require_approval is None and config.unmatched is None:
+        reason = "neither `requireApproval` nor `unmatched` is stated"
     hint = "name in `requireApproval` what needs approval, or write `unmatched: requireWrites`"
-    for key, stated in (("exempt", config.exempt), ("rules", config.rules)):
-        if stated:
-            yield Problem(f"`{key}` has no effect: {reason}", key, hint=hint)
+    if reason and config.exempt and config.unmatched is not Unmatched.deny:
+        yield Problem(f"`exempt` has no effect: {reason}", "exempt", hint=hint)
+    if reason and config.rules:
+        yield Problem(f"`rules` has no effect: {reason}", "rules", hint=hint)
 
 
-def _in_two_lists(config: ApprovalConfig, places: Places) -> Iterator[Problem]:
+def _in_two_lists(config: ApprovalConfig, read: Values) -> Iterator[Problem]:
     lists: dict[str, tuple[Pattern, ...]] = {
         "requireApproval": config.require_approval or (),
         "exempt": config.exempt,
         "deny": config.deny,
         "rules": tuple(rule.match for rule in config.rules),
     }
+    told: set[tuple[str, Pattern]] = set()
     for stronger, weaker, reason in _BEATS:
+        beating = frozenset(lists[stronger])
         for pattern in lists[weaker]:
-            if pattern in lists[stronger]:
-                place = places.of(weaker, pattern, *(["match"] if weaker == "rules" else []))
-                other = written(places.of(stronger, pattern))
-                yield Problem(f"{pattern} stands in {other}, too: {reason}", written(place), hint="remove one of them")
+            if pattern in beating and (weaker, pattern) not in told:
+                told.add((weaker, pattern))
+                place = read.place_of(weaker, pattern, *(["match"] if weaker == "rules" else []))
+                message = f"{shown(pattern.text)} stands in {written(read.place_of(stronger, pattern))}, too: {reason}"
+                yield Problem(message, written(place), hint="remove one of them")
 
 
-def _friction(config: ApprovalConfig, places: Places) -> Iterator[Problem]:
+def _friction(config: ApprovalConfig, read: Values, words: Vocabulary) -> Iterator[Problem]:
+    no_timeout = config.approval_timeout is None and read.is_sure("approvalTimeout")
     if config.timeout_policy is TimeoutPolicy.AUTO_APPROVE:
         message = "AUTO_APPROVE may stand in a rule only, for the calls it matches"
         yield Problem(message, "timeoutPolicy", hint="write a rule with the pattern it is for")
-    elif config.timeout_policy in _FINITE and config.approval_timeout is None and places.is_sure("approvalTimeout"):
+    elif config.timeout_policy in _FINITE and no_timeout:
         yield _no_duration(config, ())
+    destructive = frozenset(config.destructive)
     for rule in config.rules:
-        place = places.of("rules", rule.match)
-        if not places.is_sure(*place):
-            continue
-        no_duration = rule.approval_timeout is None and config.approval_timeout is None
-        if rule.timeout_policy in _FINITE and no_duration and places.is_sure("approvalTimeout"):
+        place = read.place_of("rules", rule.match)
+        stated = rule.approval_timeout is not None or not read.is_sure(*place, "approvalTimeout")
+        if rule.timeout_policy in _FINITE and no_timeout and not stated:
             yield _no_duration(rule, place)
         if rule.timeout_policy is TimeoutPolicy.AUTO_APPROVE:
-            yield from _auto_approve(rule, config, place)
+            where = written((*place, "timeoutPolicy"))
+            yield from _named_approvers(rule, config, where)
+            if rule.match in destructive or _only_deletes(rule.match, words):
+                message = f"{shown(rule.match.text)} matches destructive calls, which time never approves"
+                yield Problem(message, where, hint="write AUTO_REJECT or ABORT")
 
 
 def _no_duration(friction: Friction, place: Place) -> Problem:
@@ -112,49 +122,51 @@ def _no_duration(friction: Friction, place: Place) -> Problem:
     return Problem(message, written((*place, "timeoutPolicy")), hint="add approvalTimeout: PT30M, or how long it is")
 
 
-def _auto_approve(rule: Rule, config: ApprovalConfig, place: Place) -> Iterator[Problem]:
-    where = written((*place, "timeoutPolicy"))
-    approvers = rule.approvers or config.approvers
-    if approvers:
+def _named_approvers(rule: Rule, config: ApprovalConfig, where: str) -> Iterator[Problem]:
+    if rule.approvers or config.approvers:
         whose = "this rule" if rule.approvers else "the config"
-        yield Problem(
-            f"AUTO_APPROVE would approve in place of the approvers {whose} names",
-            where,
-            hint="remove the approvers, or write AUTO_REJECT",
-        )
-    if rule.match in config.destructive or _only_deletes(rule.match):
-        message = f"{rule.match} matches destructive calls, which time never approves"
-        yield Problem(message, where, hint="write AUTO_REJECT or ABORT")
+        message = f"AUTO_APPROVE would approve in place of the approvers {whose} names"
+        yield Problem(message, where, hint="remove the approvers, or write AUTO_REJECT")
 
 
-def _only_deletes(pattern: Pattern) -> bool:
+def _only_deletes(pattern: Pattern, words: Vocabulary) -> bool:
     """Whether every endpoint the pattern can match is a DELETE."""
-    return pattern.form is Form.endpoint and pattern.before is not None and pattern.before.text.endswith(".delete")
+    if pattern.form is not Form.endpoint or pattern.before is None:
+        return False
+    return all(one.endswith(".delete") for one in beginnings(Form.endpoint, words) if pattern.before.matches(one))
 
 
-def _approved_by_time(config: ApprovalConfig, places: Places, tools: Sequence[KnownTool]) -> Iterator[Problem]:
-    """Rules by which time would approve a destructive call of these tools."""
+def _approved_by_time(config: ApprovalConfig, read: Values, tools: Sequence[KnownTool]) -> Iterator[Problem]:
+    """Rules by which time would approve a destructive call of these tools, or one that named people decide."""
     if not any(rule.timeout_policy is TimeoutPolicy.AUTO_APPROVE for rule in config.rules):
         return
     reached: dict[Pattern, list[str]] = {}
     for tool, rule in demoted(config, tools):
         reached.setdefault(rule.match, []).append(tool.name)
     for pattern, names in reached.items():
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        place = places.of("rules", pattern, "timeoutPolicy")
-        message = f"AUTO_APPROVE would reach {shown}: destructive, or for named approvers to decide"
-        yield Problem(message, written(place), hint="write a narrower match, or a rule of their own for those calls")
+        some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        message = f"AUTO_APPROVE would reach {some}: destructive, or for named approvers to decide"
+        hint = "write a narrower match, or a rule of their own for those calls"
+        yield Problem(message, written(read.place_of("rules", pattern, "timeoutPolicy")), hint=hint)
 
 
 def _unused(config: ApprovalConfig) -> Iterator[Problem]:
-    if config.is_off:
-        for key, stated in (("destructive", config.destructive), ("approvers", config.approvers)):
-            if stated:
-                yield Problem(f"`{key}` has no effect: the gate is off", key, hint="write requireApproval or unmatched")
-    finite = any(one.timeout_policy in _FINITE for one in (config, *config.rules))
-    for place, one in (((), config), *((("rules", i), rule) for i, rule in enumerate(config.rules))):
-        if one.approval_timeout is not None and not finite:
-            hint = "add timeoutPolicy: AUTO_REJECT or ABORT"
-            yield Problem(
-                "calls wait without end all the same: no timeoutPolicy", written((*place, "approvalTimeout")), hint=hint
-            )
+    reason = _nothing_waits(config)
+    if reason:
+        for field in _OF_WAITING:
+            if getattr(config, field) not in (None, ()):
+                hint = "write requireApproval or unmatched"
+                yield Problem(f"`{key_of(field)}` has no effect: {reason}", key_of(field), hint=hint)
+        return
+    # A timeout of the config is also for the rules that state none.
+    inherits = any(rule.timeout_policy in _FINITE and rule.approval_timeout is None for rule in config.rules)
+    if config.approval_timeout is not None and config.timeout_policy not in _FINITE and not inherits:
+        yield _endless(())
+    for index, rule in enumerate(config.rules):
+        if rule.approval_timeout is not None and (rule.timeout_policy or config.timeout_policy) not in _FINITE:
+            yield _endless(("rules", index))
+
+
+def _endless(place: Place) -> Problem:
+    message = "`approvalTimeout` has no effect: no timeoutPolicy says what happens then"
+    return Problem(message, written((*place, "approvalTimeout")), hint="add timeoutPolicy: AUTO_REJECT or ABORT")

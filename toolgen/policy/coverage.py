@@ -9,9 +9,12 @@ from typing import Any
 
 from toolgen.findings import Finding
 from toolgen.policy.address import KnownTool, ToolList
+from toolgen.policy.checks import findings
+from toolgen.policy.checks.facts import Facts
 from toolgen.policy.config import ApprovalConfig, TimeoutPolicy
 from toolgen.policy.durations import written_duration
-from toolgen.policy.gate import Gate, Outcome, ToolCall, ToolOutcome
+from toolgen.policy.gate import Gate
+from toolgen.policy.outcomes import Outcome, ToolCall, ToolOutcome
 from toolgen.tools.model import Toolset
 
 
@@ -87,11 +90,9 @@ def coverage(config: ApprovalConfig | None, toolsets: Iterable[Toolset | ToolLis
     gate = Gate(config, toolsets)
     # By `classify`, as calls are; each call names its source, since two sources may share a name.
     calls = [ToolCall(None, tool.name, {}, tool.source) for tool in gate.tools]
-    entries = [
-        _entry(tool, one.result, tool in gate.destructive)
-        for tool, one in zip(gate.tools, gate.classify(calls).calls, strict=True)
-    ]
-    return Coverage(tuple(entries), ())
+    results = [one.result for one in gate.classify(calls).calls]
+    entries = [_entry(tool, one, tool in gate.destructive) for tool, one in zip(gate.tools, results, strict=True)]
+    return Coverage(tuple(entries), findings(Facts(gate, results)))
 
 
 def _entry(tool: KnownTool, result: ToolOutcome, destructive: bool) -> ToolCoverage:

@@ -26,7 +26,7 @@ def colon_forms(pattern: Pattern, words: Vocabulary, *, only_by_source: bool = F
             continue
         if before != "*" or target != pattern.says:  # that names match, too
             found[f"{before}:{target}"] = None
-        for dotted in _dotted(before):
+        for dotted in _dotted(before) if "." not in before else ():
             found[f"{dotted}:{target}"] = None
     return [text for text in found if can_match(text, words) and not (text.startswith("*:") and only_by_source)]
 
@@ -39,9 +39,7 @@ def _halves(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _dotted(before: str) -> Iterator[str]:
-    """The patterns with a dot in it, which together match every `source.method` that `before` matches."""
-    if "." in before:
-        yield before
+    """The patterns with a dot that together match every `source.method` that `before`, without one, matches."""
     for index, char in enumerate(before):
         if char == "*":
             yield f"{before[: index + 1]}.{before[index:]}"

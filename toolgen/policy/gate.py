@@ -7,12 +7,10 @@ for each tool of a config and its toolsets; a call is then a look-up. Arguments 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
-from functools import cached_property
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Final, TypeVar
 
-from toolgen.policy.address import KnownTool, ToolList, known_tools
+from toolgen.policy.address import LONGEST_NAME, KnownTool, ToolList, known_tools
 from toolgen.policy.config import (
     AUTO_APPROVALS,
     PAUSES,
@@ -23,132 +21,20 @@ from toolgen.policy.config import (
     Unmatched,
 )
 from toolgen.policy.index import ToolIndex
-from toolgen.policy.terms import BatchTerms, Terms, batch_terms, by_specificity, strictest, strictest_batch, terms_of
+from toolgen.policy.outcomes import (
+    UNKNOWN_TOOL,
+    UNMATCHED,
+    Classification,
+    ClassifiedCall,
+    LayerOutcome,
+    Outcome,
+    ToolCall,
+    ToolOutcome,
+)
+from toolgen.policy.terms import Terms, by_specificity, strictest, terms_of
 from toolgen.tools.model import Toolset
 
-UNKNOWN_TOOL: Final = "unknown tool"
-UNMATCHED: Final = "unmatched"
-
-
-class Outcome(IntEnum):
-    """What happens to a call; the higher is the stricter."""
-
-    allowed = 0
-    gated = 1
-    denied = 2
-
-
-class ToolCall(NamedTuple):
-    """A call as a model makes it. `source` names an API, an MCP server or a kind of source; None: not said."""
-
-    id: str | None
-    name: str | None
-    arguments: Any = None
-    source: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LayerOutcome:
-    """What one layer says of a tool.
-
-    `reason` is the pattern that decided, or `unmatched`; `where` is its place in the config
-    (`requireApproval[2]`, `unmatched`). `terms` are those under which calls wait, None where they do not.
-    """
-
-    outcome: Outcome
-    reason: str
-    where: str = ""
-    terms: Terms | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
-    """What happens to the calls of a tool: the strictest that a layer says.
-
-    `tool` is None for a name that no tool, or more than one, answers to; `detail` then says which.
-    `layer` is the number of the layer that decided, from 0.
-    """
-
-    tool: KnownTool | None
-    outcome: Outcome
-    reason: str
-    where: str = ""
-    layer: int = 0
-    terms: Terms | None = None
-    layers: tuple[LayerOutcome, ...] = field(default=(), repr=False)
-    detail: str = ""
-
-
-class ClassifiedCall(NamedTuple):
-    """A call and what happens to it."""
-
-    call: ToolCall
-    result: ToolOutcome
-
-    @property
-    def outcome(self) -> Outcome:
-        return self.result.outcome
-
-    @property
-    def reason(self) -> str:
-        return self.result.reason
-
-    @property
-    def rule(self) -> Rule | None:
-        """The call's own rule: the most specific of those that match it."""
-        return self.result.terms.rule if self.result.terms else None
-
-
-class Classification:
-    """What happens to the calls of a batch, each list in the batch's order."""
-
-    def __init__(self, calls: tuple[ClassifiedCall, ...], layers: Sequence[ApprovalConfig]) -> None:
-        self.calls = calls
-        self._layers = layers
-
-    @property
-    def gated(self) -> list[ToolCall]:
-        """The calls that wait for a person."""
-        return self._with(Outcome.gated)
-
-    @property
-    def allowed(self) -> list[ToolCall]:
-        """The calls that run."""
-        return self._with(Outcome.allowed)
-
-    @property
-    def denied(self) -> list[ToolCall]:
-        """The calls that are refused."""
-        return self._with(Outcome.denied)
-
-    @cached_property
-    def reasons(self) -> dict[str, str]:
-        """Why, by call id: the pattern that decided, `unmatched`, or `unknown tool`. Of two calls that share
-        an id it is the stricter one's; calls without an id are in `calls` only."""
-        ranked = sorted(self.calls, key=lambda one: one.outcome)
-        return {one.call.id: one.reason for one in ranked if one.call.id is not None}
-
-    @cached_property
-    def terms(self) -> BatchTerms | None:
-        """Timeout and texts of the batch's pause; None where nothing waits.
-
-        Who may approve is each call's own affair: see its `result.terms`.
-        """
-        waiting = [one.result for one in self.calls if one.result.terms is not None]
-        by_layer = []
-        for number, config in enumerate(self._layers):
-            own = [terms for result in waiting if (terms := result.layers[number].terms) is not None]
-            if own:
-                by_layer.append(batch_terms(config, own))
-        return strictest_batch(by_layer, [result.terms for result in waiting if result.terms]) if by_layer else None
-
-    @property
-    def rule(self) -> Rule | None:
-        """The rule that governs the batch's timeout and texts: the strictest of its calls' rules."""
-        return self.terms.rule if self.terms else None
-
-    def _with(self, outcome: Outcome) -> list[ToolCall]:
-        return [one.call for one in self.calls if one.result.outcome is outcome]
+_Value = TypeVar("_Value")
 
 
 class Gate:
@@ -166,11 +52,14 @@ class Gate:
         toolsets: Iterable[Toolset | ToolList] | Toolset | ToolList = (),
     ) -> None:
         given = [config] if config is None or isinstance(config, ApprovalConfig) else list(config)
-        self.layers = tuple(one or ApprovalConfig() for one in given) or (ApprovalConfig(),)
+        self.layers = tuple(_without_favours(one or ApprovalConfig()) for one in given) or (ApprovalConfig(),)
         self.tools = known_tools([toolsets] if isinstance(toolsets, Toolset | ToolList) else toolsets)
         index = ToolIndex(self.tools)
-        marked = _destructive(self.layers, index)
-        outcomes = [_layer_outcomes(layer, index, marked) for layer in self.layers]
+        by_layer = [_destructive(layer, index) for layer in self.layers]
+        marked = set().union(*by_layer)
+        outcomes = [
+            _layer_outcomes(layer, index, own, marked) for layer, own in zip(self.layers, by_layer, strict=True)
+        ]
         self.destructive = frozenset(self.tools[number] for number in marked)
         self._found: dict[tuple[str | None, str], ToolOutcome] = {}
         self._shared: dict[tuple[str | None, str], list[str]] = {}
@@ -189,19 +78,19 @@ class Gate:
 
     @property
     def max_pauses_per_turn(self) -> int:
-        """How often a turn may pause; the fewest of any layer."""
-        return min(_or(layer.max_pauses_per_turn, PAUSES) for layer in self.layers)
+        """How often a turn may pause; layers behind the first can only lower it."""
+        return min(_stated((layer.max_pauses_per_turn for layer in self.layers), PAUSES))
 
     @property
     def max_auto_approvals_per_turn(self) -> int:
-        """How many calls of a turn time may approve; the fewest of any layer."""
-        return min(_or(layer.max_auto_approvals_per_turn, AUTO_APPROVALS) for layer in self.layers)
+        """How many calls of a turn time may approve; layers behind the first can only lower it."""
+        return min(_stated((layer.max_auto_approvals_per_turn for layer in self.layers), AUTO_APPROVALS))
 
     @property
     def on_no_progress(self) -> NoProgress:
-        """What happens when a turn makes no progress; the strictest of any layer."""
-        order = list(NoProgress)
-        return min((layer.on_no_progress or NoProgress.WAIT_FOR_HUMAN for layer in self.layers), key=order.index)
+        """What happens when a turn makes no progress; layers behind the first can only make it stricter."""
+        stated = _stated((layer.on_no_progress for layer in self.layers), NoProgress.WAIT_FOR_HUMAN)
+        return min(stated, key=list(NoProgress).index)
 
     def _enter(self, key: tuple[str | None, str], tool: KnownTool, result: ToolOutcome) -> None:
         sharing = self._shared.setdefault(key, [])
@@ -212,17 +101,17 @@ class Gate:
         self._found[key] = result
 
     def _result(self, call: ToolCall) -> ToolOutcome:
-        try:
-            found = self._found.get((call.source, call.name))  # type: ignore[arg-type]
-        except TypeError:  # a name or source that is no text
-            found = None
-        return found or _unknown(call)
+        name, source = call.name, call.source
+        if not isinstance(name, str) or not (source is None or isinstance(source, str)):
+            return _NAMELESS
+        return self._found.get((source, name)) or _unknown(name, source)
 
 
 def demoted(config: ApprovalConfig, tools: Sequence[KnownTool]) -> Iterator[tuple[KnownTool, Rule]]:
     """The gated tools whose own rule says AUTO_APPROVE where time must not approve."""
     index = ToolIndex(tools)
-    for tool, result in zip(tools, _layer_outcomes(config, index, _destructive([config], index)), strict=True):
+    marked = _destructive(config, index)
+    for tool, result in zip(tools, _layer_outcomes(config, index, marked, marked), strict=True):
         rule = result.terms.rule if result.terms else None
         if rule is not None and rule.timeout_policy is TimeoutPolicy.AUTO_APPROVE:
             assert result.terms is not None
@@ -230,32 +119,38 @@ def demoted(config: ApprovalConfig, tools: Sequence[KnownTool]) -> Iterator[tupl
                 yield tool, rule
 
 
-def _unknown(call: ToolCall) -> ToolOutcome:
-    if call.name is None:
-        detail = "the call names no tool"
-    else:
-        detail = f"no tool is called {call.name!r}" + (f" in {call.source!r}" if call.source is not None else "")
-    return ToolOutcome(None, Outcome.denied, UNKNOWN_TOOL, detail=detail)
+_NAMELESS: Final = ToolOutcome(None, Outcome.denied, UNKNOWN_TOOL, detail="the call names no tool by a text")
 
 
-def _destructive(layers: Iterable[ApprovalConfig], index: ToolIndex) -> set[int]:
-    """The tools that are destructive: DELETE, marked by a person, or named in any layer."""
+def _unknown(name: str, source: str | None) -> ToolOutcome:
+    place = "" if source is None else f" in {source[:LONGEST_NAME]!r}"
+    return ToolOutcome(None, Outcome.denied, UNKNOWN_TOOL, detail=f"no tool is called {name[:LONGEST_NAME]!r}{place}")
+
+
+def _without_favours(config: ApprovalConfig) -> ApprovalConfig:
+    """The config; of one that could not be read nothing holds that lets a call run or time approve it."""
+    return config if config.unreadable_reason is None else replace(config, exempt=(), rules=())
+
+
+def _destructive(config: ApprovalConfig, index: ToolIndex) -> set[int]:
+    """The tools that are destructive in a layer: DELETE, marked by a person, or named by the layer."""
     found = {
         number
         for number, tool in enumerate(index.tools)
         if tool.marked_destructive or (tool.endpoint is not None and tool.endpoint.method == "delete")
     }
-    for layer in layers:
-        found.update(index.first_matches(layer.destructive))
-    return found
+    return found.union(index.first_matches(config.destructive))
 
 
-def _layer_outcomes(config: ApprovalConfig, index: ToolIndex, destructive: set[int]) -> list[LayerOutcome]:
+def _layer_outcomes(
+    config: ApprovalConfig, index: ToolIndex, own: set[int], destructive: set[int]
+) -> list[LayerOutcome]:
+    """What a layer says of each tool; `own` are destructive in this layer, `destructive` in any."""
     terms = _TermsByTool(config, index, destructive)
     stated = _stated_outcomes(config, index)
     found = []
     for number, tool in enumerate(index.tools):
-        outcome, reason, where = stated.get(number) or _unmatched(config, tool)
+        outcome, reason, where = stated.get(number) or _unmatched(config, tool.is_write or number in own)
         found.append(LayerOutcome(outcome, reason, where, terms.of(number) if outcome is Outcome.gated else None))
     return found
 
@@ -274,12 +169,13 @@ def _stated_outcomes(config: ApprovalConfig, index: ToolIndex) -> dict[int, tupl
     return found
 
 
-def _unmatched(config: ApprovalConfig, tool: KnownTool) -> tuple[Outcome, str, str]:
+def _unmatched(config: ApprovalConfig, changes: bool) -> tuple[Outcome, str, str]:
+    """What happens where no pattern speaks; `changes`: the tool writes, or is a read that counts as destructive."""
     if config.unreadable_reason is not None:
         return Outcome.gated, f"the approval config could not be read: {config.unreadable_reason}", ""
     default = config.default
     if default is Unmatched.require_writes:
-        outcome = Outcome.gated if tool.is_write else Outcome.allowed
+        outcome = Outcome.gated if changes else Outcome.allowed
     else:
         outcome = _DEFAULTS[default]
     return outcome, UNMATCHED, UNMATCHED
@@ -298,23 +194,21 @@ class _TermsByTool:
     def __init__(self, config: ApprovalConfig, index: ToolIndex, destructive: set[int]) -> None:
         self._config = config
         self._destructive = destructive
-        self._rules = by_specificity(config.rules)
-        self._naming = [rule for rule in self._rules if rule.approvers]
-        self._own_of = index.first_matches(rule.match for rule in self._rules)
-        self._naming_of = index.first_matches(rule.match for rule in self._naming)
-        self._made: dict[tuple[int | None, int | None, bool], Terms] = {}
+        rules = by_specificity(config.rules)
+        naming = [rule for rule in rules if rule.approvers]
+        forbidding = [rule for rule in rules if rule.allow_self_approval is False]
+        self._found = [(some, index.first_matches(rule.match for rule in some)) for some in (rules, naming, forbidding)]
+        self._made: dict[tuple[object, ...], Terms] = {}
 
     def of(self, number: int) -> Terms:
         """The terms under which the calls of a tool wait."""
-        own, naming, destructive = self._own_of.get(number), self._naming_of.get(number), number in self._destructive
-        key = own, naming, destructive
+        destructive = number in self._destructive
+        key = (destructive, *(found.get(number) for _, found in self._found))
         if key not in self._made:
-            self._made[key] = terms_of(
-                self._config,
-                None if own is None else self._rules[own],
-                None if naming is None else self._naming[naming],
-                destructive=destructive,
+            own, naming, forbidding = (
+                rules[found[number]] if number in found else None for rules, found in self._found
             )
+            self._made[key] = terms_of(self._config, own, naming, forbidding, destructive=destructive)
         return self._made[key]
 
 
@@ -327,5 +221,7 @@ def _strictest_outcome(tool: KnownTool, layers: tuple[LayerOutcome, ...]) -> Too
     )
 
 
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
+def _stated(values: Iterable[_Value | None], default: _Value) -> list[_Value]:
+    """What layers state; the default counts as stated by the first."""
+    first, *others = values
+    return [default if first is None else first, *(value for value in others if value is not None)]

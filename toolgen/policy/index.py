@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from toolgen.policy.address import EndpointAddress, KnownTool, SourceAddress
+from toolgen.policy.address import Address, EndpointAddress, KnownTool, NameAddress, SourceAddress
 from toolgen.policy.patterns import Form, Glob, Pattern
 
+_FORMS = {EndpointAddress: Form.endpoint, SourceAddress: Form.source, NameAddress: Form.name}
 _GRAM = 3  # characters; fewer are in nearly every text
 
 
@@ -18,8 +19,10 @@ class ToolIndex:
         self._paths = _Texts((tool.endpoint.path if tool.endpoint else None) for tool in tools)
         self._names = _Texts(tool.name for tool in tools)
         self._beginnings: dict[str, list[int]] = {}
+        self._addresses: dict[Form, list[list[Address]]] = {form: [[] for _ in tools] for form in Form}
         for number, tool in enumerate(tools):
             for address in tool.addresses:
+                self._addresses[_FORMS[type(address)]][number].append(address)
                 if isinstance(address, EndpointAddress):
                     self._beginnings.setdefault(f"{address.source}.{address.method}", []).append(number)
                 elif isinstance(address, SourceAddress):
@@ -30,7 +33,8 @@ class ToolIndex:
         found = self._candidates(pattern)
         if among is not None:
             found = [number for number in found if number in among]
-        return sorted(number for number in found if any(map(pattern.matches, self.tools[number].addresses)))
+        addresses = self._addresses[pattern.form]
+        return sorted(number for number in found if any(map(pattern.matches, addresses[number])))
 
     def first_matches(self, patterns: Iterable[Pattern]) -> dict[int, int]:
         """For each tool that a pattern matches, the number of the first that does."""

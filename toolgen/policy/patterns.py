@@ -20,7 +20,15 @@ from typing import Final
 from fnmatch2 import fnmatchcase2
 
 from toolgen.errors import PatternError
-from toolgen.policy.address import Address, EndpointAddress, SourceAddress, Vocabulary, is_tool_name
+from toolgen.policy.address import (
+    Address,
+    EndpointAddress,
+    SourceAddress,
+    Vocabulary,
+    is_method,
+    is_source_name,
+    is_tool_name,
+)
 from toolgen.policy.possible import impossible_in_name, impossible_in_path
 
 LONGEST: Final = 256  # characters of a pattern
@@ -182,13 +190,12 @@ def can_match(text: str, words: Vocabulary) -> bool:
     return can_begin(before, form, words) and impossible(target) is None
 
 
+@lru_cache(maxsize=4096)
 def can_begin(before: str, form: Form, words: Vocabulary) -> bool:
     """Whether some source (for an endpoint: some `source.method`) matches what stands before the colon."""
-    key = (form is Form.endpoint, before)
-    found = words.prefixes.get(key)
-    if found is None:
-        found = words.prefixes[key] = any(map(Glob(before).matches, beginnings(form, words)))
-    return found
+    # Most of what is tried has a piece that is in none of the words.
+    possible = all(piece in words.text for piece in before.split("*"))
+    return possible and any(map(Glob(before).matches, beginnings(form, words)))
 
 
 def beginnings(form: Form, words: Vocabulary) -> tuple[str, ...]:
@@ -206,8 +213,9 @@ def matches_name(glob: Glob, name: str) -> bool:
 
 
 def vocabulary(apis: Iterable[str] = (), servers: Iterable[str] = (), methods: Iterable[str] = ()) -> Vocabulary:
-    """The vocabulary with these words, the same object for the same words."""
-    return _vocabulary(frozenset(apis), frozenset(servers), frozenset(method.lower() for method in methods))
+    """The vocabulary with these words, the same object for the same words; what is no such name is left out."""
+    names = frozenset(filter(is_source_name, apis)), frozenset(filter(is_source_name, servers))
+    return _vocabulary(*names, frozenset(filter(is_method, (method.lower() for method in methods))))
 
 
 @lru_cache(maxsize=64)

@@ -37,6 +37,9 @@ class _S(IntEnum):
 
 
 _ENDS = frozenset({_S.SLASH, _S.SEGMENT})
+_IN_BRACES = frozenset({_S.OPENED, _S.EXPRESSION, _S.EXPRESSION_SLASH})
+# Where a `*` ends: wherever else it could, a path goes on in no way in which it does not from one of these.
+_BEHIND_STAR: frozenset[int] = frozenset({_S.SEGMENT, _S.EXPRESSION})
 
 
 def _step(state: int, char: str) -> int | None:
@@ -70,9 +73,9 @@ def _step_outside(state: int, char: str) -> int | None:
 
 @lru_cache(maxsize=8192)
 def _after(states: frozenset[int], char: str) -> frozenset[int]:
-    """Where the next character of a pattern can lead to; `*` leads from anywhere to everywhere but the start."""
+    """Where the next character of a pattern can lead to."""
     if char == "*":
-        return states | frozenset(range(_S.SLASH, _S.HEX + 16))
+        return _BEHIND_STAR
     return frozenset(after for state in states if (after := _step(state, char)) is not None)
 
 
@@ -83,8 +86,11 @@ def impossible_in_path(pattern: str) -> int | None:
     too early.
     """
     states: frozenset[int] = frozenset({_S.START})
+    closed = max(pattern.rfind("}"), pattern.rfind("*"))  # nothing closes braces behind this
     for offset, char in enumerate(pattern):
         states = _after(states, char)
+        if offset >= closed:
+            states -= _IN_BRACES
         if not states:
             return offset
     return None if states & _ENDS else len(pattern)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -18,7 +18,8 @@ _Waits = TypeVar("_Waits", bound="BatchTerms")
 class BatchTerms:
     """Timeout and texts of calls that wait together. `approval_timeout` is None where they wait without end.
 
-    `rule` is the one that governs; None where only the config does.
+    `rule` is the one that governs; None where only the config does. `stated` names the fields that a rule or
+    the config states, the others have their defaults.
     """
 
     rule: Rule | None = None
@@ -26,6 +27,7 @@ class BatchTerms:
     approval_timeout: timedelta | None = None
     pause_reason: str | None = None
     pending_message: str | None = None
+    stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +42,17 @@ class Terms(BatchTerms):
     allow_self_approval: bool = True
 
 
-def terms_of(config: ApprovalConfig, own: Rule | None, naming: Rule | None, *, destructive: bool) -> Terms:
-    """The terms of one call in one layer: `own` is its rule, `naming` the most specific that names approvers.
+def terms_of(
+    config: ApprovalConfig, own: Rule | None, naming: Rule | None, forbidding: Rule | None, *, destructive: bool
+) -> Terms:
+    """The terms of one call in one layer: `own` is its rule, `naming` the most specific that names approvers,
+    `forbidding` the most specific that forbids self-approval.
 
-    What the call's own rule does not state the config does. Only approvers are taken from a broader rule
+    What the call's own rule does not state the config does. Only those two are taken from broader rules
     before that, so that a rule for a text does not drop them.
     """
-    approvers = next((one.approvers for one in (own, naming, config) if one is not None and one.approvers), ())
-    stated = (one.allow_self_approval for one in (own, naming, config) if one is not None)
+    approvers = next((one.approvers for one in (naming, config) if one is not None and one.approvers), ())
+    stated = (one.allow_self_approval for one in (own, forbidding, naming, config) if one is not None)
     self_approval = next((flag for flag in stated if flag is not None), not approvers)
     terms = Terms(
         **_friction(config, own),
@@ -66,25 +71,28 @@ def batch_terms(config: ApprovalConfig, own: Sequence[Terms]) -> BatchTerms:
     """
     governing = min((terms.rule for terms in own if terms.rule is not None), key=_governs, default=None)
     terms = BatchTerms(**_friction(config, governing))
-    return _without_end(terms) if _by_time(terms) and not all(map(_by_time, own)) else terms
+    if not _by_time(terms):
+        return terms
+    return replace(terms, approval_timeout=_timeout(own)) if all(map(_by_time, own)) else _without_end(terms)
 
 
 def strictest(layers: Sequence[Terms]) -> Terms:
-    """The terms under which a call waits that several layers gate: the strictest of each."""
-    groups = tuple(dict.fromkeys(group for terms in layers for group in terms.approvers))
-    merged = Terms(
+    """The terms under which a call waits that several layers gate: the strictest of each.
+
+    A layer has no say in what it does not state; the first one's defaults count as stated, so that no
+    later layer loosens them.
+    """
+    return Terms(
         **_merged(layers),
-        approval_validity=min(terms.approval_validity for terms in layers),
-        approvers=groups,
+        approval_validity=min(terms.approval_validity for terms in _with_a_say(layers, "approval_validity")),
+        approvers=tuple(dict.fromkeys(group for terms in layers for group in terms.approvers)),
         allow_self_approval=all(terms.allow_self_approval for terms in layers),
     )
-    return _without_end(merged) if _by_time(merged) and groups else merged
 
 
-def strictest_batch(layers: Sequence[BatchTerms], own: Sequence[Terms]) -> BatchTerms:
-    """Timeout and texts of a batch that several layers gate; `own` are the terms of its calls over all layers."""
-    merged = BatchTerms(**_merged(layers))
-    return _without_end(merged) if _by_time(merged) and not all(map(_by_time, own)) else merged
+def strictest_batch(layers: Sequence[BatchTerms]) -> BatchTerms:
+    """Timeout and texts of a batch that several layers gate."""
+    return BatchTerms(**_merged(layers))
 
 
 def by_specificity(rules: Iterable[Rule]) -> list[Rule]:
@@ -99,6 +107,7 @@ def _friction(config: ApprovalConfig, own: Rule | None) -> dict[str, Any]:
         value = None if own is None else getattr(own, field)
         return getattr(config, field) if value is None else value
 
+    names = ("timeout_policy", "approval_timeout", "approval_validity", "pause_reason", "pending_message")
     policy = stated("timeout_policy") or TimeoutPolicy.WAIT_INDEFINITELY
     timeout = stated("approval_timeout")
     by_config = own is None or own.timeout_policy is None
@@ -111,21 +120,34 @@ def _friction(config: ApprovalConfig, own: Rule | None) -> dict[str, Any]:
         "approval_timeout": None if policy is TimeoutPolicy.WAIT_INDEFINITELY else timeout,
         "pause_reason": stated("pause_reason"),
         "pending_message": stated("pending_message"),
+        "stated": frozenset(name for name in names if stated(name) is not None),
     }
 
 
 def _merged(layers: Sequence[BatchTerms]) -> dict[str, Any]:
     """The strictest timeout of several layers; texts are those of the last layer that states them."""
-    policy = min((terms.timeout_policy for terms in layers), key=_STRICTEST_FIRST.__getitem__)
-    timeouts = [terms.approval_timeout for terms in layers if terms.approval_timeout is not None]
-    waits = policy is TimeoutPolicy.WAIT_INDEFINITELY
+    speaking = _with_a_say(layers, "timeout_policy")
+    policy = min((terms.timeout_policy for terms in speaking), key=_STRICTEST_FIRST.__getitem__)
+    if policy is TimeoutPolicy.AUTO_APPROVE and not all(map(_by_time, layers)):
+        policy = TimeoutPolicy.WAIT_INDEFINITELY
     return {
-        "rule": next((terms.rule for terms in layers if terms.rule and terms.timeout_policy is policy), None),
+        "rule": next((terms.rule for terms in speaking if terms.rule and terms.timeout_policy is policy), None),
         "timeout_policy": policy,
-        "approval_timeout": None if waits else min(timeouts),
+        "approval_timeout": None if policy is TimeoutPolicy.WAIT_INDEFINITELY else _timeout(speaking),
         "pause_reason": next((terms.pause_reason for terms in reversed(layers) if terms.pause_reason), None),
         "pending_message": next((terms.pending_message for terms in reversed(layers) if terms.pending_message), None),
+        "stated": frozenset().union(*(terms.stated for terms in layers)),
     }
+
+
+def _with_a_say(layers: Sequence[_Waits], name: str) -> list[_Waits]:
+    return [terms for number, terms in enumerate(layers) if number == 0 or name in terms.stated]
+
+
+def _timeout(waiting: Sequence[BatchTerms]) -> timedelta:
+    """The strictest of finite timeouts: the shortest, but the longest where time approves all of them."""
+    timeouts = [terms.approval_timeout for terms in waiting if terms.approval_timeout is not None]
+    return max(timeouts) if all(map(_by_time, waiting)) else min(timeouts)
 
 
 def _without_end(terms: _Waits) -> _Waits:
