@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from datetime import timedelta
 from pathlib import Path
-from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
@@ -550,12 +549,11 @@ def test_a_config_is_written_as_it_is_read(data: dict[str, Any]) -> None:
         assert ApprovalConfig.parse(config.to_dict()) == config
 
 
-def test_the_time_to_read_a_config_grows_with_its_length() -> None:
-    size = 10_000  # where every entry is compared with every other, this takes minutes
+def test_ten_thousand_entries_in_every_list_are_read() -> None:
+    size = 10_000  # where every entry is compared with every other, longer than a test may take
     lists = {"requireApproval": "*", "exempt": "get", "deny": "put", "destructive": "post"}
     good = {key: [f"http.{method}:/a{number}/*" for number in range(size)] for key, method in lists.items()}
     matches = [f"http.post:/a{number}" for number in range(size)]
-    started = perf_counter()
     ApprovalConfig.parse(
         {
             **good,
@@ -566,7 +564,6 @@ def test_the_time_to_read_a_config_grows_with_its_length() -> None:
     )
     wrong = {"unmatched": "require", "rules": [{"match": match, "pauseReason": ""} for match in matches]}
     assert len(problems(wrong)) == size
-    assert perf_counter() - started < 10
 
 
 # files

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import time
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -258,18 +257,10 @@ def test_a_many_starred_pattern_takes_time_linear_in_the_path() -> None:
     pattern = Pattern(f"http.get:/{'*a' * 119}*aab*c")
     assert len(pattern.text) > 250
 
-    def cost(length: int) -> int:
-        """The least time of several in which no match is found, after a search through all of the path."""
-        path = EndpointAddress("http", "get", "/" + "a" * length + "c")
-        spent = []
-        for _ in range(9):
-            start = time.process_time_ns()
-            assert not any(pattern.matches(path) for _ in range(10))
-            spent.append(time.process_time_ns() - start)
-        return min(spent)
-
-    assert cost(100_000) < 40 * cost(10_000)
-    assert pattern.matches(EndpointAddress("http", "get", "/" + "a" * 100_000 + "b" + "c"))
+    # Each more star or character tried again would multiply the time: a test has a minute.
+    path = "/" + "a" * 3_000_000
+    assert not pattern.matches(EndpointAddress("http", "get", path + "c"))
+    assert pattern.matches(EndpointAddress("http", "get", path + "bc"))
     assert not Pattern("*a" * 127 + "*b").matches(NameAddress("a" * 128))
 
 

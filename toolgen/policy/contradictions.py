@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from toolgen.errors import Problem
 from toolgen.policy.address import KnownTool, Vocabulary
 from toolgen.policy.config import ApprovalConfig, Friction, Rule, TimeoutPolicy, Unmatched, key_of
-from toolgen.policy.forms import colon_forms
+from toolgen.policy.forms import other_forms
 from toolgen.policy.gate import demoted
 from toolgen.policy.patterns import Form, Pattern, beginnings
 from toolgen.policy.values import Values, shown
@@ -50,9 +50,9 @@ def doubts(config: ApprovalConfig, words: Vocabulary) -> Iterator[Problem]:
     places += [((key, index), pattern) for key, patterns in lists.items() for index, pattern in enumerate(patterns)]
     places += [(("rules", index, "match"), rule.match) for index, rule in enumerate(config.rules)]
     for place, pattern in places:
-        forms = colon_forms(pattern, words, only_by_source=True)
+        forms = other_forms(pattern, words, only_by_source=True)
         if forms:
-            message = f"{shown(pattern.text)} matches the names of tools only, neither sources nor endpoints"
+            message = f"{shown(pattern.text)} matches the names of tools only, not their endpoints"
             yield Problem(message, written(place), hint=f"to match those write {' and '.join(forms[:2])} as well")
     yield from _unused(config)
 

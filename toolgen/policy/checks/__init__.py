@@ -21,7 +21,7 @@ RULES: Final[dict[str, str]] = {
     "exemption-reaches-further": "An exemption that ends in * inside a path segment matches other segments as well.",
     "rule-never-applies": "No call that waits is governed by the rule.",
     "rule-auto-approves": "Calls are approved when nobody decides in time.",
-    "name-matches-less": "A pattern without a colon matches names only, not sources or endpoints that look like it.",
+    "form-matches-less": "A pattern matches addresses of its own form only, not others that look like it.",
     "endpoint-one-slash-away": "An endpoint that differs by a slash at its end is less guarded.",
     "case-differs": "An endpoint that differs by upper and lower case is less guarded.",
     "endpoint-shared": "Several tools have one endpoint.",
@@ -37,7 +37,7 @@ _CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     entries.rule_never_applies,
     entries.exemption_by_name,
     entries.exemption_reaches_further,
-    entries.name_matches_less,
+    entries.form_matches_less,
     entries.misses_a_twin,
     tools.endpoint_shared,
     tools.name_shared,
@@ -56,7 +56,7 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
     found = [finding for check in _CHECKS for finding in check(facts)]
     found += [Finding.of(problem, "config", Level.warning) for problem in facts.config.warnings]
     # What is known exactly of a name is not told a second time in general.
-    exact = {finding.where for finding in found if finding.rule == "name-matches-less"}
+    exact = {finding.where for finding in found if finding.rule == "form-matches-less"}
     found = [one for one in found if one.where not in exact or one.rule not in ("config", "pattern-matches-nothing")]
     return tuple(sorted(found, key=_order))
 

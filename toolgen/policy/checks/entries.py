@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolgen.findings import Finding, Level
 from toolgen.policy.checks.facts import Entry, Facts, several
 from toolgen.policy.checks.near import Nearest
-from toolgen.policy.forms import colon_forms
+from toolgen.policy.forms import other_forms
 from toolgen.policy.outcomes import Outcome
 from toolgen.policy.patterns import Form, Glob, Pattern
 from toolgen.policy.terms import by_specificity
@@ -123,22 +123,21 @@ def exemption_reaches_further(facts: Facts) -> Iterator[Finding]:
             yield _finding("exemption-reaches-further", Level.warning, entry, message, hint)
 
 
-def name_matches_less(facts: Facts) -> Iterator[Finding]:
-    """Patterns without a colon that would match more of these tools if sources and endpoints counted, too."""
+def form_matches_less(facts: Facts) -> Iterator[Finding]:
+    """Patterns that would match more of these tools if all forms of address shared one space of texts."""
     for entry in facts.entries:
-        if entry.pattern.form is not Form.name or entry.pattern.target.is_literal:
-            continue
         found, missed, forms = set(entry.matched), set[int](), []
-        for text in colon_forms(entry.pattern, facts.words):
+        for text in other_forms(entry.pattern, facts.words):
             more = set(facts.index.matched(Pattern.of(text, facts.words))) - found
             if more:
                 forms.append(text)
                 found |= more
                 missed |= more
         if missed:
-            message = f"{entry.pattern} matches names only, so not {facts.names(sorted(missed))}"
+            what = "the path behind the first colon" if entry.pattern.form is Form.endpoint else "names"
+            message = f"{entry.pattern} matches {what} only, so not {facts.names(sorted(missed))}"
             hint = f"to match those as well write {several(forms)}"
-            yield _finding("name-matches-less", Level.warning, entry, message, hint, forms[0])
+            yield _finding("form-matches-less", Level.warning, entry, message, hint, forms[0])
 
 
 def misses_a_twin(facts: Facts) -> Iterator[Finding]:
