@@ -19,14 +19,17 @@ from pytest_httpserver import HTTPServer
 from shown import ROOT, assert_shown, blocks, examples, printed_by, run, section, tables
 
 from toolgen import ApprovalConfig, Gate, Pattern, ToolCall, Toolset, generate, load_toolset
+from toolgen.cli.checked import INVALID
 from toolgen.cli.config import _KEYS, read_config
 from toolgen.errors import PatternError, SourceError, ToolsetError
+from toolgen.findings import Level
 from toolgen.openapi.endpoint import endpoint_path
 from toolgen.openapi.operations import OWNED_HEADERS
 from toolgen.openapi.schema.convert import DESCRIPTION_CAP
 from toolgen.openapi.source import Limits
 from toolgen.openapi.source.yaml12 import load_yaml
 from toolgen.policy.address import Address, EndpointAddress, NameAddress, SourceAddress
+from toolgen.policy.checks import RULES
 from toolgen.policy.config import AUTO_APPROVALS, PAUSES, VALIDITY, Rule, key_of
 from toolgen.policy.durations import written_duration
 from toolgen.tools.describe import ARGUMENT_CAP, TOOL_CAP
@@ -419,3 +422,9 @@ def test_every_key_of_a_config_is_named_with_its_default() -> None:
 def test_every_source_is_named() -> None:
     text = section(HITL, "## What can be matched")
     assert {name for name in RESERVED_SOURCES if f"`{name}`" not in text} == set()
+
+
+def test_every_finding_is_named_with_its_level() -> None:
+    named = {rule: level for rule, level, _ in tables(section(HITL, "## Check a config against tools"))[0]}
+    assert set(named) == {*RULES, INVALID}
+    assert list(named.values()) == sorted(named.values(), key=list(Level).index)

@@ -18,7 +18,8 @@ BLOCKS = blocks(README)
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(ROOT / "samples/petstore/petstore.yaml", tmp_path)
+    for name in ("petstore.yaml", "approvals.yaml"):
+        shutil.copy(ROOT / "samples/petstore" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
@@ -82,7 +83,13 @@ def test_every_file_it_names_is_there() -> None:
 
 def test_every_option_it_names_exists() -> None:
     known = ""
-    for command in ("generate", "show"):
+    for command in ("generate", "show", "check", "explain"):
         known += run(sys.executable, "-m", "toolgen", command, "--help", folder=ROOT)
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README))
     assert {option for option in named if option not in known} == set()
+
+
+def test_the_approval_config_that_is_shown_is_the_sample_without_its_rules() -> None:
+    shown = next(code for kind, code in BLOCKS if kind == "yaml" and code.startswith("requireApproval:"))
+    sample = yaml.safe_load((ROOT / "samples/petstore/approvals.yaml").read_text(encoding="utf-8"))
+    assert yaml.safe_load(shown) == {key: value for key, value in sample.items() if key != "rules"}
