@@ -6,7 +6,15 @@ from typing import Any
 
 from small_documents import made
 
-from toolgen.policy.address import KnownTool, ToolList, known_tools
+from toolgen.policy.address import (
+    Address,
+    EndpointAddress,
+    KnownTool,
+    NameAddress,
+    SourceAddress,
+    ToolList,
+    known_tools,
+)
 from toolgen.policy.config import ApprovalConfig
 from toolgen.policy.gate import Gate
 from toolgen.policy.outcomes import Classification, ToolCall
@@ -35,6 +43,15 @@ def pets() -> Toolset:
         createPet="post /pets",
         deletePet="delete /pets/{petId}",
     )
+
+
+def address(text: str) -> Address:
+    """`http.post:/pets` as an endpoint, `mcp:read_x` as a source and a name, all else as a name."""
+    before, colon, behind = text.partition(":")
+    if not colon:
+        return NameAddress(text)
+    source, dot, method = before.partition(".")
+    return EndpointAddress(source, method, behind) if dot else SourceAddress(source, behind)
 
 
 def known(*toolsets: Toolset | ToolList) -> dict[str, KnownTool]:

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from pytest_httpserver import HTTPServer
 from shown import ROOT, assert_shown, blocks, examples, printed_by, run, section, tables
+from small_policies import address
 
 from toolgen import ApprovalConfig, Gate, Pattern, ToolCall, Toolset, generate, load_toolset
 from toolgen.cli.checked import INVALID
@@ -28,7 +29,6 @@ from toolgen.openapi.operations import OWNED_HEADERS
 from toolgen.openapi.schema.convert import DESCRIPTION_CAP
 from toolgen.openapi.source import Limits
 from toolgen.openapi.source.yaml12 import load_yaml
-from toolgen.policy.address import Address, EndpointAddress, NameAddress, SourceAddress
 from toolgen.policy.checks import RULES
 from toolgen.policy.config import AUTO_APPROVALS, PAUSES, VALIDITY, Rule, key_of
 from toolgen.policy.durations import written_duration
@@ -361,15 +361,6 @@ def test_the_toolgen_yaml_is_valid_and_every_key_is_named(folder: Path) -> None:
 
 
 # hitl.md
-
-
-def address(text: str) -> Address:
-    """An address as a text writes it."""
-    source, colon, rest = text.partition(":")
-    if not colon:
-        return NameAddress(text)
-    source, dot, method = source.partition(".")
-    return EndpointAddress(source, method, rest) if dot else SourceAddress(source, rest)
 
 
 def test_the_config_that_is_shown_is_the_sample() -> None:

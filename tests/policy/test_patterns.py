@@ -12,6 +12,7 @@ import pytest
 from glob_oracle import NORMAL_PATHS, glob_matches, starred
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_policies import address
 
 from toolgen.errors import ApprovalConfigError, PatternError, ToolgenError
 from toolgen.policy.address import Address, EndpointAddress, NameAddress, SourceAddress
@@ -19,15 +20,6 @@ from toolgen.policy.patterns import LONGEST, Form, Glob, Pattern
 
 WORDS: dict[str, Any] = {"sources": ["petstore"], "servers": ["github"], "methods": ["COPY"]}
 METHODS = ["get", "post", "put", "delete", "copy"]
-
-
-def address(text: str) -> Address:
-    """`http.post:/pets` as an endpoint, `mcp:read_x` as a source and a name, all else as a name."""
-    before, colon, behind = text.partition(":")
-    if not colon:
-        return NameAddress(text)
-    source, dot, method = before.partition(".")
-    return EndpointAddress(source, method, behind) if dot else SourceAddress(source, behind)
 
 
 def matches(pattern: str, text: str) -> bool:

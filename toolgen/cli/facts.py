@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from toolgen.cli.output import Cell
-from toolgen.tools.model import READ_METHODS, Server, Tool, Toolset
+from toolgen.tools.model import Server, Tool, Toolset
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -14,16 +14,6 @@ _PORTS = {"http": 80, "https": 443}
 def endpoint(tool: Tool) -> str:
     """`GET /pets`."""
     return f"{tool.endpoint.method.upper()} {tool.endpoint.path}"
-
-
-def is_read(tool: Tool) -> bool:
-    """Whether the method only reads."""
-    return tool.endpoint.method in READ_METHODS
-
-
-def is_destructive(tool: Tool) -> bool:
-    """Whether policy counts it as destructive: DELETE, or what a person wrote into the file."""
-    return tool.endpoint.method == "delete" or tool.destructive is True
 
 
 def url_of(server: str | Server | None) -> str:
@@ -49,11 +39,11 @@ def _origin(server: str | Server | None) -> tuple[str, str, int | None]:
 
 def flags(tool: Tool, toolset: Toolset) -> Cell:
     """`write, destructive` and the like, with its style."""
-    words = ["read" if is_read(tool) else "write"]
-    words += ["destructive"] if is_destructive(tool) else []
+    words = ["read" if tool.endpoint.is_read else "write"]
+    words += ["destructive"] if tool.is_destructive else []
     words += ["deprecated"] if tool.deprecated else []
     words += ["other origin"] if goes_elsewhere(tool, toolset) else []
-    style = "red" if is_destructive(tool) or "other origin" in words else "green" if is_read(tool) else "yellow"
+    style = "red" if tool.is_destructive or "other origin" in words else "green" if tool.endpoint.is_read else "yellow"
     return ", ".join(words), style
 
 

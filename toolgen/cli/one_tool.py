@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from toolgen.cli.facts import flags, goes_elsewhere, is_destructive, is_read, url_of
+from toolgen.cli.facts import flags, goes_elsewhere, url_of
 from toolgen.cli.output import Cell, Page, to_json
 from toolgen.tools.model import Body, Location, Server, Tool, Toolset
 from toolgen.tools.template import argument_of
@@ -24,8 +24,8 @@ def to_dict(toolset: Toolset) -> dict[str, Any]:
         "description": tool.description,
         "group": tool.group,
         "annotations": tool.annotations.model_dump(by_alias=True),
-        "read": is_read(tool),
-        "destructive": is_destructive(tool),
+        "read": tool.endpoint.is_read,
+        "destructive": tool.is_destructive,
         "deprecated": tool.deprecated,
         "inputSchema": tool.input_schema(),
         "request": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TextIO
 
-from toolgen.cli.facts import endpoint, flags, goes_elsewhere, is_destructive, is_read, server_facts, title, url_of
+from toolgen.cli.facts import endpoint, flags, goes_elsewhere, server_facts, title, url_of
 from toolgen.cli.output import Cell, Page, count
 from toolgen.tools.files import is_edited
 from toolgen.tools.model import Tool, Toolset
@@ -27,8 +27,8 @@ def _tool(tool: Tool, toolset: Toolset) -> dict[str, Any]:
         "group": tool.group,
         "method": tool.endpoint.method,
         "path": tool.endpoint.path,
-        "read": is_read(tool),
-        "destructive": is_destructive(tool),
+        "read": tool.endpoint.is_read,
+        "destructive": tool.is_destructive,
         "deprecated": tool.deprecated,
         "otherOrigin": goes_elsewhere(tool, toolset),
         "arguments": list(tool.parameters.get("properties", {})),

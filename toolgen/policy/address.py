@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
 from toolgen.errors import Problem, RegistrationError
 from toolgen.openapi.endpoint import endpoint_path
 from toolgen.openapi.keys import METHODS
-from toolgen.tools.model import READ_METHODS, Endpoint, Tool, Toolset
+from toolgen.tools.model import Endpoint, Tool, Toolset
 from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
 
 # Names come from generation, which is stricter, and from MCP servers and functions.
@@ -98,7 +98,12 @@ class KnownTool:
     @property
     def is_write(self) -> bool:
         """Whether it may change something: every method that does not only read, and every tool without an endpoint."""
-        return self.endpoint is None or self.endpoint.method not in READ_METHODS
+        return self.endpoint is None or not self.endpoint.is_read
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether it is destructive whatever a config says: DELETE, or marked by a person."""
+        return self.marked_destructive or (self.endpoint is not None and self.endpoint.is_destructive)
 
     @cached_property
     def addresses(self) -> tuple[Address, ...]:

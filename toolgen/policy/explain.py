@@ -201,7 +201,7 @@ def _place(config: ApprovalConfig, rule: Rule | None) -> str:
 
 def _destructive(config: ApprovalConfig, tool: KnownTool) -> Iterator[str]:
     """Every reason there is to count a tool as destructive."""
-    if tool.endpoint is not None and tool.endpoint.method == "delete":
+    if tool.endpoint is not None and tool.endpoint.is_destructive:
         yield "its method is DELETE"
     if tool.marked_destructive:
         yield "it is marked destructive in its toolset"

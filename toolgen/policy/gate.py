@@ -134,11 +134,7 @@ def _without_favours(config: ApprovalConfig) -> ApprovalConfig:
 
 def _destructive(config: ApprovalConfig, index: ToolIndex) -> set[int]:
     """The tools that are destructive in a layer: DELETE, marked by a person, or named by the layer."""
-    found = {
-        number
-        for number, tool in enumerate(index.tools)
-        if tool.marked_destructive or (tool.endpoint is not None and tool.endpoint.method == "delete")
-    }
+    found = {number for number, tool in enumerate(index.tools) if tool.is_destructive}
     return found.union(index.first_matches(config.destructive))
 
 

@@ -148,7 +148,7 @@ def _list(key: str, says: str, entries: Sequence[_Entry]) -> Iterator[str]:
 
 def _destructive(tools: Sequence[KnownTool], require: Sequence[_Entry]) -> str:
     """The match of the example rule, as YAML."""
-    deletes = any(tool.endpoint is not None and tool.endpoint.method == "delete" for tool in tools)
+    deletes = any(tool.endpoint is not None and tool.endpoint.is_destructive for tool in tools)
     marked = [f"{tool.source}:{tool.name}" for tool in tools if tool.marked_destructive]
     if deletes or not (marked or require):
         return f"{HTTP}.delete:*"

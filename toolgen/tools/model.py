@@ -66,6 +66,16 @@ class Endpoint(Model):
     def key(self) -> str:
         return f"{self.method}:{self.path}"
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the method only reads: GET, HEAD, OPTIONS, TRACE or QUERY."""
+        return self.method in READ_METHODS
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether the method alone makes its tool destructive for policy: DELETE."""
+        return self.method == "delete"
+
 
 class Annotations(Model):
     """MCP tool annotations, derived from the method; hints for a client that never feed policy."""
@@ -223,6 +233,11 @@ class Tool(Model):
     def pointer(self) -> str:
         """JSON pointer of the operation in its document."""
         return self.operation.pointer
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether policy counts it as destructive whatever a config says: DELETE, or marked by a person."""
+        return self.destructive is True or self.endpoint.is_destructive
 
     @cached_property
     def bindings(self) -> tuple[Binding, ...]:
