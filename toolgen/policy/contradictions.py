@@ -52,7 +52,8 @@ def doubts(config: ApprovalConfig, words: Vocabulary) -> Iterator[Problem]:
     for place, pattern in places:
         forms = other_forms(pattern, words, only_by_source=True)
         if forms:
-            message = f"{shown(pattern.text)} matches the names of tools only, not their endpoints"
+            what = "neither their sources nor endpoints" if pattern.form is Form.name else "not their endpoints"
+            message = f"{shown(pattern.text)} matches the names of tools only, {what}"
             yield Problem(message, written(place), hint=f"to match those write {' and '.join(forms[:2])} as well")
     yield from _unused(config)
 
