@@ -25,10 +25,11 @@ $(STAMP): requirements.lock pyproject.toml $(if $(HERE),,FORCE)
 	@$(PY) $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: venv ## generate tools from the sample API and show one of them
+demo: venv ## generate tools from the sample API, show one, and check what the sample approvals do to them
 	@mkdir -p build
 	.venv/bin/toolgen generate samples/petstore/petstore.yaml -o build/petstore.tools.yaml
 	.venv/bin/toolgen show build/petstore.tools.yaml updatePet
+	.venv/bin/toolgen check samples/petstore/approvals.yaml --tools build/petstore.tools.yaml
 
 test: venv ## check style, types and imports, then run the tests (not the slow ones)
 	@$(PY) -m ruff check --quiet .

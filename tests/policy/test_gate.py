@@ -356,3 +356,11 @@ def test_a_read_that_a_person_calls_destructive_waits_where_writes_do() -> None:
         update={"tools": tuple(tool.model_copy(update={"destructive": True}) for tool in pets().tools)}
     )
     assert outcomes(None, by_file)["listPets"] == "gated"
+
+
+def test_a_gate_takes_one_toolset_or_several_and_nothing_that_is_no_config() -> None:
+    assert Gate(None, pets()).tools[0].name == Gate(None, [pets()]).tools[0].name
+    assert ApprovalConfig.parse({"requireApproval": ["petstore:*"]}, pets()).require_approval
+    for wrong in ({"requireApproval": ["*"]}, "approvals.yaml", [3]):
+        with pytest.raises(TypeError, match="expected ApprovalConfig"):
+            Gate(wrong, pets())  # type: ignore[arg-type]

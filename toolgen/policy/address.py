@@ -76,6 +76,10 @@ class ToolList:
     destructive: Sequence[str] = ()
 
 
+# Where tools come from, one or several: what everything takes that looks at tools.
+Toolsets: TypeAlias = Iterable[Toolset | ToolList] | Toolset | ToolList
+
+
 @dataclass(frozen=True, eq=False)
 class KnownTool:
     """A tool as policy sees it: its name, the sources it answers to, its endpoint if it has one.
@@ -163,7 +167,12 @@ class Vocabulary:
         )
 
 
-def known_tools(toolsets: Iterable[Toolset | ToolList]) -> tuple[KnownTool, ...]:
+def listed(toolsets: Toolsets) -> list[Toolset | ToolList]:
+    """The toolsets as a list, also where it is a single one."""
+    return [toolsets] if isinstance(toolsets, Toolset | ToolList) else list(toolsets)
+
+
+def known_tools(toolsets: Toolsets) -> tuple[KnownTool, ...]:
     """The tools of all sources, in order.
 
     Raises RegistrationError, with all problems, for names that could be taken for something else: a
@@ -173,7 +182,7 @@ def known_tools(toolsets: Iterable[Toolset | ToolList]) -> tuple[KnownTool, ...]
     found: list[KnownTool] = []
     problems: list[Problem] = []
     seen: set[str] = set()
-    for given in toolsets:
+    for given in listed(toolsets):
         where, tools = _tools(given)
         problems += _source_problems(where, given)
         if where in seen:

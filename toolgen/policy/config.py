@@ -6,7 +6,7 @@ the config and never yield one that gates less than it says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import StrEnum
@@ -19,8 +19,7 @@ from toolgen.policy.patterns import Pattern
 if TYPE_CHECKING:
     from os import PathLike
 
-    from toolgen.policy.address import ToolList
-    from toolgen.tools.model import Toolset
+    from toolgen.policy.address import Toolsets
 
 VALIDITY: Final = timedelta(hours=1)  # of an approval, where nothing states it
 PAUSES: Final = 3
@@ -104,7 +103,7 @@ class ApprovalConfig(Friction):
     warnings: tuple[Problem, ...] = ()
 
     @classmethod
-    def load(cls, path: str | PathLike[str], toolsets: Iterable[Toolset | ToolList] = ()) -> ApprovalConfig:
+    def load(cls, path: str | PathLike[str], toolsets: Toolsets = ()) -> ApprovalConfig:
         """The config of a YAML or JSON file, checked against these tools as well.
 
         Raises ApprovalConfigError with all problems, each with its line, SourceError for a file that cannot be
@@ -116,7 +115,7 @@ class ApprovalConfig(Friction):
         return load(path, toolsets)
 
     @classmethod
-    def parse(cls, mapping: Mapping[str, Any], toolsets: Iterable[Toolset | ToolList] = ()) -> ApprovalConfig:
+    def parse(cls, mapping: Mapping[str, Any], toolsets: Toolsets = ()) -> ApprovalConfig:
         """The config a mapping states, checked against these tools as well.
 
         Raises ApprovalConfigError with all problems, each with its path in the config, and RegistrationError as

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from toolgen.findings import Finding
-from toolgen.policy.address import KnownTool, ToolList
+from toolgen.policy.address import KnownTool, Toolsets
 from toolgen.policy.checks import findings
 from toolgen.policy.checks.facts import Facts
 from toolgen.policy.config import ApprovalConfig, TimeoutPolicy
 from toolgen.policy.durations import written_duration
 from toolgen.policy.gate import Gate
 from toolgen.policy.outcomes import Outcome, ToolCall, ToolOutcome
-from toolgen.tools.model import Toolset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +83,7 @@ class Coverage:
         }
 
 
-def coverage(config: ApprovalConfig | None, toolsets: Iterable[Toolset | ToolList] | Toolset | ToolList) -> Coverage:
+def coverage(config: ApprovalConfig | None, toolsets: Toolsets) -> Coverage:
     """What a config does to the tools of these toolsets. Raises RegistrationError as `Gate` does."""
     gate = Gate(config, toolsets)
     # By `classify`, as calls are; each call names its source, since two sources may share a name.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Final
 
 from toolgen.errors import ToolgenError
 from toolgen.openapi.endpoint import endpoint_path
-from toolgen.policy.address import EndpointAddress, KnownTool, NameAddress, SourceAddress, ToolList
+from toolgen.policy.address import EndpointAddress, KnownTool, NameAddress, SourceAddress, Toolsets, listed
 from toolgen.policy.changes import Change, changes, matching
 from toolgen.policy.config import ApprovalConfig, Friction, Rule, TimeoutPolicy, key_of
 from toolgen.policy.durations import written_duration
@@ -18,7 +18,6 @@ from toolgen.policy.gate import Gate
 from toolgen.policy.outcomes import UNMATCHED, Outcome, ToolCall
 from toolgen.policy.patterns import Pattern
 from toolgen.policy.terms import Terms, by_specificity
-from toolgen.tools.model import Toolset
 
 _NEAR: Final = 3  # names and endpoints that an error proposes
 # What holds while a call waits, and whether a broader rule may state it for a call's own.
@@ -112,12 +111,12 @@ class Explanation:
         }
 
 
-def explain(config: ApprovalConfig | None, toolsets: Iterable[Toolset | ToolList], tool: KnownTool) -> Explanation:
+def explain(config: ApprovalConfig | None, toolsets: Toolsets, tool: KnownTool) -> Explanation:
     """Why the calls of a tool of these toolsets run, wait or are refused.
 
     Raises RegistrationError as `Gate` does, and ValueError for a tool that is in none of the toolsets.
     """
-    config, toolsets = config or ApprovalConfig(), list(toolsets)
+    config, toolsets = config or ApprovalConfig(), listed(toolsets)
     gate = Gate(config, toolsets)
     own = next((one for one in gate.tools if (one.source, one.name) == (tool.source, tool.name)), None)
     if own is None:

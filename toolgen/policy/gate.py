@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from toolgen.policy.address import LONGEST_NAME, KnownTool, ToolList, known_tools
+from toolgen.policy.address import LONGEST_NAME, KnownTool, Toolsets, known_tools
 from toolgen.policy.config import (
     AUTO_APPROVALS,
     PAUSES,
@@ -32,7 +32,6 @@ from toolgen.policy.outcomes import (
     ToolOutcome,
 )
 from toolgen.policy.terms import Terms, by_specificity, strictest, terms_of
-from toolgen.tools.model import Toolset
 
 _Value = TypeVar("_Value")
 
@@ -48,12 +47,12 @@ class Gate:
 
     def __init__(
         self,
-        config: ApprovalConfig | Sequence[ApprovalConfig] | None,
-        toolsets: Iterable[Toolset | ToolList] | Toolset | ToolList = (),
+        config: ApprovalConfig | Sequence[ApprovalConfig | None] | None,
+        toolsets: Toolsets = (),
     ) -> None:
         given = [config] if config is None or isinstance(config, ApprovalConfig) else list(config)
-        self.layers = tuple(_without_favours(one or ApprovalConfig()) for one in given) or (ApprovalConfig(),)
-        self.tools = known_tools([toolsets] if isinstance(toolsets, Toolset | ToolList) else toolsets)
+        self.layers = tuple(map(_layer, given)) or (ApprovalConfig(),)
+        self.tools = known_tools(toolsets)
         index = ToolIndex(self.tools)
         by_layer = [_destructive(layer, index) for layer in self.layers]
         marked = set().union(*by_layer)
@@ -127,8 +126,12 @@ def _unknown(name: str, source: str | None) -> ToolOutcome:
     return ToolOutcome(None, Outcome.denied, UNKNOWN_TOOL, detail=f"no tool is called {name[:LONGEST_NAME]!r}{place}")
 
 
-def _without_favours(config: ApprovalConfig) -> ApprovalConfig:
+def _layer(config: ApprovalConfig | None) -> ApprovalConfig:
     """The config; of one that could not be read nothing holds that lets a call run or time approve it."""
+    if config is None:
+        return ApprovalConfig()
+    if not isinstance(config, ApprovalConfig):
+        raise TypeError(f"expected ApprovalConfig, not {type(config).__name__}; ApprovalConfig.parse makes one")
     return config if config.unreadable_reason is None else replace(config, exempt=(), rules=())
 
 

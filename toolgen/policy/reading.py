@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from toolgen.errors import ApprovalConfigError, PatternError, Problem
-from toolgen.policy.address import KnownTool, Vocabulary, is_source_name, known_tools
+from toolgen.policy.address import KnownTool, Toolsets, Vocabulary, is_source_name, known_tools
 from toolgen.policy.advice import visible
 from toolgen.policy.config import (
     MOST_AUTO_APPROVALS,
@@ -31,7 +31,7 @@ from toolgen.tools.naming import api_name
 _NAMES = ("apis", "mcpServers")
 
 
-def load(path: str | os.PathLike[str], toolsets: Iterable[Any] = ()) -> ApprovalConfig:
+def load(path: str | os.PathLike[str], toolsets: Toolsets = ()) -> ApprovalConfig:
     """The config of a file; see `ApprovalConfig.load`."""
     from toolgen.openapi.source import Limits, Loader
 
@@ -46,7 +46,7 @@ def load(path: str | os.PathLike[str], toolsets: Iterable[Any] = ()) -> Approval
     raise _error([replace(one, line=lines.of(one.where), file=name) for one in problems], f"{name}: ")
 
 
-def parse(mapping: Any, toolsets: Iterable[Any] = ()) -> ApprovalConfig:
+def parse(mapping: Any, toolsets: Toolsets = ()) -> ApprovalConfig:
     """The config that data states; see `ApprovalConfig.parse`."""
     config, problems = _read(mapping, toolsets)
     if problems:
@@ -54,7 +54,7 @@ def parse(mapping: Any, toolsets: Iterable[Any] = ()) -> ApprovalConfig:
     return config
 
 
-def _read(data: Any, toolsets: Iterable[Any]) -> tuple[ApprovalConfig, list[Problem]]:
+def _read(data: Any, toolsets: Toolsets) -> tuple[ApprovalConfig, list[Problem]]:
     """The config as far as it could be read, and what is wrong with it."""
     tools = known_tools(toolsets)
     reader = Reader(tools)

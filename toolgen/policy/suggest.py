@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolgen.policy.address import HTTP, KnownTool, ToolList, Vocabulary, known_tools
+from toolgen.policy.address import HTTP, KnownTool, Toolsets, Vocabulary, known_tools
 from toolgen.policy.checks.facts import several
 from toolgen.policy.checks.verbs import change_of
 from toolgen.policy.patterns import LONGEST, can_match
 from toolgen.policy.yaml_text import comment, scalar
-from toolgen.tools.model import Toolset
 
 _WRITES_FIRST: Final = ("post", "put", "patch", "delete")
 _WORDS: Final = Vocabulary()  # what a config can say of any tools
@@ -32,12 +31,12 @@ class _Entry:
     note: str = ""
 
 
-def suggest(toolsets: Iterable[Toolset | ToolList] | Toolset | ToolList) -> str:
+def suggest(toolsets: Toolsets) -> str:
     """A starting config for these tools, as YAML text that `ApprovalConfig.parse` takes with them; deterministic.
 
     A read whose operation says that it changes something waits as well. Raises RegistrationError as `Gate` does.
     """
-    tools = known_tools([toolsets] if isinstance(toolsets, Toolset | ToolList) else toolsets)
+    tools = known_tools(toolsets)
     doubtful = {tool: said for tool in tools if not tool.is_write and (said := _change(tool))}
     words = _WORDS.with_tools(tools)
     require = [entry for entry in _required(tools, doubtful) if can_match(entry.pattern, words)]

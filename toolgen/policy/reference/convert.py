@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from toolgen.errors import ApprovalConfigError, Problem
-from toolgen.policy.address import KnownTool, ToolList, Vocabulary, known_tools
+from toolgen.policy.address import KnownTool, ToolList, Toolsets, Vocabulary, known_tools, listed
 from toolgen.policy.advice import pattern_problem, visible
 from toolgen.policy.config import ApprovalConfig, TimeoutPolicy, Unmatched
 from toolgen.policy.gate import Gate
@@ -49,7 +49,7 @@ class Imported:
         return "\n".join([*lines, *block(self.mapping), ""])
 
 
-def import_config(data: Any, toolsets: Iterable[Toolset | ToolList] = ()) -> Imported:
+def import_config(data: Any, toolsets: Toolsets = ()) -> Imported:
     """A config of the reference system: an agent's document, its `hitlConfig`, `toolApprovals`, or the keys in there.
 
     With toolsets every tool is compared, and those with another outcome are among the changes.
@@ -57,8 +57,8 @@ def import_config(data: Any, toolsets: Iterable[Toolset | ToolList] = ()) -> Imp
     Raises ApprovalConfigError with all problems for what the reference system would refuse as well, and
     RegistrationError as `Gate` does.
     """
-    toolsets = list(toolsets)
-    return _Import(read_reference(data), toolsets, known_tools(toolsets)).result()
+    given = listed(toolsets)
+    return _Import(read_reference(data), given, known_tools(given)).result()
 
 
 @dataclass(slots=True)
