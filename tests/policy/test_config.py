@@ -726,3 +726,13 @@ def test_what_is_probably_not_meant_is_a_warning(data: dict[str, Any], where: st
 )
 def test_what_is_meant_is_none(data: dict[str, Any]) -> None:
     assert ApprovalConfig.parse(data).warnings == ()
+
+
+def test_a_name_with_a_colon_is_an_approvers_name_unless_it_is_nearly_a_role() -> None:
+    names = ["auth0|7", "mailto:a@b.example", "rate:x", "urn:user:7"]
+    assert ApprovalConfig.parse({"approvers": names}).approvers == tuple(names)
+
+
+def test_one_problem_is_told_as_one() -> None:
+    with pytest.raises(ApprovalConfigError, match=r"^the approval config has 1 problem\n"):
+        ApprovalConfig.parse({"unmatched": 3})

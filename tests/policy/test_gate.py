@@ -364,3 +364,26 @@ def test_a_gate_takes_one_toolset_or_several_and_nothing_that_is_no_config() -> 
     for wrong in ({"requireApproval": ["*"]}, "approvals.yaml", [3]):
         with pytest.raises(TypeError, match="expected ApprovalConfig"):
             Gate(wrong, pets())  # type: ignore[arg-type]
+
+
+def test_a_refused_call_says_which_name_is_unknown_and_where() -> None:
+    gate = Gate(None, [pets(), api("shop", getPet="get /pets")])
+    called = (
+        ToolCall("1", "gone"),
+        ToolCall("2", "gone", {}, "shop"),
+        ToolCall("3", "x" * 500),
+        ToolCall("4", "getPet"),
+    )
+    details = [one.result.detail for one in gate.classify(called).calls]
+    assert details == [
+        "no tool is called 'gone'",
+        "no tool is called 'gone' in 'shop'",
+        f"no tool is called '{'x' * 128}'",
+        "petstore, shop each have a tool 'getPet': a call of it names its source",
+    ]
+
+
+def test_a_config_that_could_not_be_read_has_no_place() -> None:
+    found = classified(ApprovalConfig.unreadable(""), ToolCall("1", "getPet"), toolsets=[pets()])
+    assert found.calls[0].result.where == ""
+    assert found.reasons == {"1": "the approval config could not be read: no reason given"}
