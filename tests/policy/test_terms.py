@@ -237,7 +237,8 @@ def test_time_approves_what_a_rule_says_for_every_call_of_the_batch_after_the_lo
 def test_time_approves_nothing_that_is_destructive_has_approvers_or_is_not_so_in_every_layer(
     more: dict[str, Any], given: dict[str, Any]
 ) -> None:
-    assert terms(rule("deploy", APPROVE, 5, **more), **given).timeout_policy is WAIT
+    held = terms(rule("deploy", APPROVE, 5, **more), **given)
+    assert (held.timeout_policy, held.approval_timeout) == (WAIT, None)
     assert batch(rule("deploy", APPROVE, 5, **more), **given)[:2] == (WAIT, None)
 
 
