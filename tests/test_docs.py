@@ -22,7 +22,7 @@ from small_policies import address
 from toolgen import ApprovalConfig, Gate, Pattern, ToolCall, Toolset, generate, load_toolset
 from toolgen.cli.checked import INVALID
 from toolgen.cli.config import _KEYS, read_config
-from toolgen.errors import PatternError, SourceError, ToolsetError
+from toolgen.errors import PatternError, SourceError, SyntaxFault, ToolsetError
 from toolgen.findings import Level
 from toolgen.openapi.endpoint import endpoint_path
 from toolgen.openapi.operations import OWNED_HEADERS
@@ -121,7 +121,7 @@ def test_each_block_is_of_a_kind_that_is_tried() -> None:
         "toolset.md": {"python", "text", "yaml", "json"},
     }
     assert [one for one in kinds if one[1] not in tried[one[0]]] == []
-    assert kinds.count(("hitl.md", "yaml")) == 1  # the sample
+    assert kinds.count(("hitl.md", "yaml")) == 2  # the sample, and steps of continuous integration
     assert kinds.count(("toolset.md", "yaml")) == 2  # the file, and a toolgen.yaml
     assert kinds.count(("toolset.md", "json")) == 1
 
@@ -364,7 +364,7 @@ def test_the_toolgen_yaml_is_valid_and_every_key_is_named(folder: Path) -> None:
 
 
 def test_the_config_that_is_shown_is_the_sample() -> None:
-    (shown,) = [code for kind, code in blocks(HITL) if kind == "yaml"]
+    shown = next(code for kind, code in blocks(HITL) if kind == "yaml")
     comment, _, rest = APPROVALS.read_text(encoding="utf-8").partition("\n")
     assert comment.startswith("#")
     assert rest == shown
@@ -379,6 +379,17 @@ def test_a_pattern_has_the_form_that_is_shown(pattern: str, form: str, matches: 
 def test_a_pattern_matches_what_is_shown(pattern: str, matched: str, other: str) -> None:
     assert Pattern(pattern).matches(address(matched))
     assert not Pattern(pattern).matches(address(other))
+
+
+@pytest.mark.parametrize(("written", "pattern"), rows(HITL, "## Patterns", 1))
+def test_a_pattern_in_a_file_is_read_as_shown(tmp_path: Path, written: str, pattern: str) -> None:
+    path = tmp_path / "approvals.yaml"
+    path.write_text(f"requireApproval:\n  {written}\n", encoding="utf-8")
+    if pattern == "no YAML":
+        with pytest.raises(SyntaxFault):
+            ApprovalConfig.load(path)
+    else:
+        assert ApprovalConfig.load(path).require_approval == (Pattern(pattern),)
 
 
 @pytest.mark.parametrize(("text", "problem", "nearest"), rows(HITL, "## What is refused"))
@@ -413,6 +424,24 @@ def test_every_key_of_a_config_is_named_with_its_default() -> None:
 def test_every_source_is_named() -> None:
     text = section(HITL, "## What can be matched")
     assert {name for name in RESERVED_SOURCES if f"`{name}`" not in text} == set()
+
+
+@pytest.mark.parametrize(("text", "code", "findings"), [(None, 0, 0), ("requireApproval: ['http.post:/pest']", 1, 1)])
+def test_the_steps_that_are_shown_check_the_toolset_and_log_what_is_found(
+    folder: Path, text: str | None, code: int, findings: int
+) -> None:
+    (shown,) = [code for kind, code in blocks(section(HITL, "## In continuous integration")) if kind == "yaml"]
+    *runs, log = yaml.safe_load(shown)["steps"]
+    if text is not None:
+        (folder / "approvals.yaml").write_text(text, encoding="utf-8")
+    run(sys.executable, "-m", "toolgen", "generate", "petstore.yaml", folder=folder)
+    shell = [re.sub("^toolgen", shlex.quote(sys.executable) + " -m toolgen", step["run"]) for step in runs]
+    codes = [
+        subprocess.run(line, shell=True, cwd=folder, check=False, capture_output=True).returncode for line in shell
+    ]
+    assert codes == [0, code]
+    (made,) = json.loads((folder / log["with"]["sarif_file"]).read_text(encoding="utf-8"))["runs"]
+    assert len(made["results"]) == findings
 
 
 def test_every_finding_is_named_with_its_level() -> None:

@@ -87,3 +87,8 @@ def test_a_file_is_a_reference_that_means_nothing_else(file, uri):
 def test_an_absolute_file_is_a_url(tmp_path: Path):
     (location,) = result(file=str(tmp_path / "a b.yaml"))["locations"]
     assert location["physicalLocation"]["artifactLocation"]["uri"] == (tmp_path / "a b.yaml").as_uri()
+
+
+def test_a_file_whose_name_is_no_text_is_told_by_its_bytes():
+    (location,) = result(file="b\udcff.yaml")["locations"]
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "b%FF.yaml"

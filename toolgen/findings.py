@@ -87,4 +87,4 @@ def _uri(file: str) -> str:
     from urllib.parse import quote
 
     path = PurePath(file)
-    return Path(file).as_uri() if path.is_absolute() else quote(path.as_posix())
+    return Path(file).as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")

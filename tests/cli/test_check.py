@@ -269,6 +269,37 @@ def test_what_cannot_be_imported_is_one_error_with_every_problem(toolgen, config
     assert re.findall(r"^  old\.json:1: (\w+): ", result.stderr, re.MULTILINE) == ["requireApproval", "exempt"]
 
 
+# A path of an endpoint with what looks like a line of a report, and what clears a terminal.
+FORGING = "/x/{a\nforged.yaml:1: error: \x1b[2Jforged\u2028forged}"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["check", "new.json"],
+        ["check", "new.json", "--format", "json"],
+        ["check", "new.json", "--format", "sarif"],
+        ["check", "--import", "old.json"],
+        ["check", "--suggest"],
+        ["explain", "new.json", "one"],
+        ["explain", "new.json", "PUT", FORGING],
+    ],
+)
+def test_no_text_of_a_document_or_config_forges_a_line_of_what_is_told(toolgen, config, args):
+    api("evil", one=f"post {FORGING}", two=f"get {FORGING}", three="get /y/reset").save("evil.tools.yaml")
+    patterns = [f"http.put:{FORGING}", f"http.post:{FORGING}"]
+    config(json.dumps({"requireApproval": patterns}), "new.json")
+    config(json.dumps({"requireApproval": patterns, "exempt": patterns[:1]}), "old.json")
+    if args[0] == "explain":
+        result = toolgen(*args[:2], "--tools", "evil.tools.yaml", *args[2:])
+    else:
+        result = toolgen(*args, "--tools", "evil.tools.yaml")
+    told = result.stdout + result.stderr
+    assert "forged" in told
+    assert not re.search(r"^\s*forged", told, re.MULTILINE)
+    assert not re.search("[\x1b\u2028]", told)
+
+
 @pytest.mark.parametrize("option", ["--suggest", "--import"])
 def test_a_config_is_written_to_a_file_and_over_one_only_if_forced(toolgen, config, tools, files, option):
     args = ["check", *(["--suggest"] if option == "--suggest" else ["--import", config(json.dumps(OLD), "old.json")])]

@@ -32,6 +32,28 @@ def test_what_a_person_can_read_stays(text):
     assert json.loads(to_json(text)) == text
 
 
+def test_no_text_makes_up_a_line_of_its_own(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream, text = io.StringIO(), "a\nallowed: 9 tools\tb"
+    page = Page(stream)
+    page.line(text)
+    page.facts([(text, text, "")])
+    page.table(("tool", "reason"), [[(text, ""), (text, "")]])
+    page.print()
+    told = "a\\nallowed: 9 tools\\tb"
+    lines = ["".join(line.split()) for line in stream.getvalue().splitlines()]
+    assert lines == ["".join(told.split()), "".join(told.split()) * 2, "toolreason", "".join(told.split()) * 2]
+
+
+def test_a_description_keeps_its_lines(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = io.StringIO()
+    page = Page(stream)
+    page.paragraphs("Finds pets.\n\nAll of \x1b[31mthem.")
+    page.print()
+    assert stream.getvalue() == "Finds pets.\n\nAll of \\x1b[31mthem.\n"
+
+
 def test_markup_in_text_is_text(monkeypatch):
     assert "[red]x[/red] :smile:" in printed(
         80, monkeypatch, [("[red]x[/red] :smile:", ""), ("b", ""), ("1", ""), ("c", "")]

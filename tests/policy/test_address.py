@@ -221,6 +221,13 @@ def test_all_problems_are_told_at_once_each_with_its_source() -> None:
     ]
 
 
+def test_the_name_of_a_server_forges_no_line_of_the_error() -> None:
+    with pytest.raises(RegistrationError) as caught:
+        known_tools([ToolList("mcp", ["a", "a"], "x\nfine\x1b[2J")])
+    assert len(str(caught.value).splitlines()) == 1 + len(caught.value.problems)
+    assert "\x1b" not in str(caught.value)
+
+
 def test_what_is_neither_a_toolset_nor_a_list_is_a_mistake_in_the_program() -> None:
     for given in (None, "mcp", {"source": "mcp"}, pets().tools[0]):
         with pytest.raises(TypeError, match="expected Toolset or ToolList"):

@@ -168,7 +168,8 @@ def test_the_caret_stands_under_the_character_at_fault(text: str, at: int, messa
         ("http.post:/a\nb", "http.post:/a\\nb", "\\nb"),
         ("\thttp.post:/{a\nb}?", "\\thttp.post:/{a\\nb}?", "\\thttp"),
         ("http.post:/{a\tb}/\u200b", "http.post:/{a\\tb}/\\u200b", "\\u200b"),
-        ("http.post:/{\ud800}?", "http.post:/{\\ud800}?", "?"),
+        ("http.post:/{\ud800}?", "http.post:/{\\ud800}?", "\\ud800"),
+        ("http.post:/{\U000e0041}?", "http.post:/{\\U000e0041}?", "?"),
         ("a" * 128 + "bcd" + "e" * 100, "..." + "a" * 60 + "bcd" + "e" * 57 + "...", "bcd"),
         ("http.get:/" + "a" * 105 + "?x=12", "http.get:/" + "a" * 105 + "?x=12", "?x=12"),
         ("http.get:/" + "a" * 110 + "?x", "..." + "a" * 60 + "?x", "?x"),
@@ -185,6 +186,12 @@ def test_hidden_characters_are_shown_and_long_texts_cut_around_the_caret(text: s
     assert problem.excerpt.isprintable()
     assert problem.message.isprintable()
     assert problem.hint.isprintable()
+
+
+def test_half_of_a_surrogate_pair_is_not_said_to_stand_encoded_somewhere() -> None:
+    assert {problem_of(text).message for text in ("http.post:/\ud800", "http.post:/{\udfff}")} == {
+        "half of a surrogate pair is no character"
+    }
 
 
 def test_what_is_blank_has_no_place_for_a_caret() -> None:

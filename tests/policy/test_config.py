@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from small_policies import api, classified, outcomes, pets
 
 from toolgen.errors import ApprovalConfigError, Problem, RegistrationError, SourceError, SyntaxFault
+from toolgen.policy import values
 from toolgen.policy.address import ToolList
 from toolgen.policy.config import ApprovalConfig, NoProgress, TimeoutPolicy, Unmatched
 from toolgen.policy.gate import Gate
@@ -547,6 +548,15 @@ def test_a_config_is_written_as_it_is_read(data: dict[str, Any]) -> None:
     assert set(written) == {key for key, value in data.items() if value != [] or key == "requireApproval"}
     for config in (ApprovalConfig(), ApprovalConfig.off()):
         assert ApprovalConfig.parse(config.to_dict()) == config
+
+
+def test_a_key_that_no_known_one_is_near_is_compared_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+    monkeypatch.setattr(values, "edits", lambda *words: compared.append(words) or 99)
+    with pytest.raises(ApprovalConfigError) as raised:
+        ApprovalConfig.parse({"x" * 31: 1, "y" * 63: 1, "z" * 1000: 1})
+    assert [problem.message for problem in raised.value.problems] == ["there is no such key"] * 3
+    assert compared == []
 
 
 def test_ten_thousand_entries_in_every_list_are_read() -> None:

@@ -242,6 +242,16 @@ def test_of_a_broader_rule_only_what_concerns_approvers_holds():
     }
 
 
+def test_a_broader_rule_that_forbids_self_approval_is_named_for_it():
+    rules = [
+        {"match": "http.*:*", "allowSelfApproval": False},
+        {"match": "http.p*:*", "approvers": ["role:lead"], "allowSelfApproval": True},
+        {"match": "http.post:*", "pauseReason": "why"},
+    ]
+    (held,) = [one for one in explained({**RULES, "rules": rules}, "createPet").terms if one.key == "allowSelfApproval"]
+    assert (held.value, held.origin, held.where) == (False, "broader rule", "rules[0].allowSelfApproval")
+
+
 def test_a_call_that_does_not_wait_has_no_terms_and_no_rule_of_its_own():
     explanation = explained({**RULES, "exempt": ["http.post:/pets"]}, "createPet")
     assert explanation.terms == ()

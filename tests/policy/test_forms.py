@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolgen.errors import PatternError
+from toolgen.policy import forms
 from toolgen.policy.address import KnownTool, Vocabulary
 from toolgen.policy.forms import other_forms
 from toolgen.policy.patterns import Pattern
@@ -95,3 +96,12 @@ def test_which_patterns_say_the_rest(text: str, forms: list[str], by_source: lis
 def test_a_source_with_another_name_makes_no_form_of_its_own() -> None:
     assert other_forms(Pattern("petstore*"), Vocabulary()) == []
     assert other_forms(Pattern("petstore*"), WORDS) == ["petstore*:*", "petstore*.*:*"]
+
+
+@pytest.mark.parametrize("text", ["*a" * 120, "h*t*t*p*" * 30, "*:*" + "a*" * 120])
+def test_a_pattern_full_of_stars_makes_few_candidates(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    pattern = Pattern(text)
+    monkeypatch.setattr(forms, "can_match", lambda candidate, _: bool(tried.append(candidate)))
+    other_forms(pattern, Vocabulary())
+    assert len(tried) < 50

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from small_policies import address
 
 from toolgen.errors import ApprovalConfigError, PatternError, ToolgenError
+from toolgen.policy import patterns
 from toolgen.policy.address import Address, EndpointAddress, NameAddress, SourceAddress
-from toolgen.policy.patterns import LONGEST, Form, Glob, Pattern
+from toolgen.policy.patterns import LONGEST, Form, Glob, Pattern, can_begin, vocabulary
 
 WORDS: dict[str, Any] = {"sources": ["petstore"], "servers": ["github"], "methods": ["COPY"]}
 METHODS = ["get", "post", "put", "delete", "copy"]
@@ -285,3 +286,18 @@ def test_fewer_stars_are_more_specific_and_then_more_characters() -> None:
     specificities = [Pattern(text).specificity for text in ranked]
     assert specificities == sorted(set(specificities), reverse=True)
     assert Pattern("a*").specificity == Pattern("a***").specificity == 2 - 1024
+
+
+@pytest.mark.parametrize("text", [None, 7, b"http:*", ["http:*"], {"http:*": 1}])
+def test_what_is_no_text_is_no_pattern(text: Any) -> None:
+    with pytest.raises(TypeError, match="a pattern is a text"):
+        Pattern(text)
+
+
+def test_a_beginning_without_a_star_is_tried_on_none_of_thousands_of_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = vocabulary([f"api-{number}" for number in range(3000)])
+    monkeypatch.setattr(patterns, "Glob", None)
+    assert can_begin("api-2999.post", Form.endpoint, words)
+    assert can_begin("api-2999", Form.source, words)
+    for before, form in [("api-3000", Form.source), ("api-1.pots", Form.endpoint), ("api-1", Form.endpoint)]:
+        assert not can_begin(before, form, words)

@@ -102,6 +102,7 @@ def test_the_fault_is_at_the_first_character_that_no_path_has_there(pattern: str
         ("/%c3", 2),
         ("/%2F", 3),
         ("/a b", 2),
+        ("/{\ud800}", 2),
     ],
 )
 def test_where_a_path_stops_being_one(path: str, offset: int) -> None:

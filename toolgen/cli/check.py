@@ -14,6 +14,7 @@ HELP = """\b
 Example: toolgen check approvals.yaml
          toolgen check approvals.yaml --tools petstore.tools.yaml
          toolgen check --suggest --tools petstore.tools.yaml -o approvals.yaml
+         toolgen check --import old.json -o approvals.yaml
 
 Check an approval config: everything that is wrong with it; and with --tools what happens to the calls of each tool
 (denied, gated: they wait for a person, or allowed), and what looks like protection and is none.

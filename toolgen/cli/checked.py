@@ -19,7 +19,6 @@ from toolgen.policy.outcomes import Outcome
 from toolgen.tools.files import load_toolset
 
 INVALID: Final = "invalid-config"
-DOUBTFUL: Final = "config"  # as in coverage
 RULES: Final = {INVALID: "The approval config is not valid, and no gate runs by it."} | checks.RULES
 STYLES: Final = {Outcome.denied: "red", Outcome.gated: "yellow", Outcome.allowed: "green"}
 
@@ -39,7 +38,7 @@ def report(path: str, files: Sequence[str], format_: ReportFormat, *, strict: bo
         problems = sorted(error.problems or [Problem(error.message)], key=lambda problem: problem.line or 0)
         found = [Finding.of(problem, INVALID, Level.error) for problem in problems]
     else:
-        found = [Finding.of(problem, DOUBTFUL, Level.warning) for problem in config.warnings]
+        found = [Finding.of(problem, checks.OF_CONFIG, Level.warning) for problem in config.warnings]
         if toolsets:
             covered = coverage(config, toolsets)
             found = covered.findings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, TextIO
 
@@ -55,7 +56,7 @@ def print_text(toolset: Toolset, stream: TextIO) -> None:
     page.line(tool.name, style="bold")
     page.line(f"{toolset.api}, {tool.group}: {words}", style="dim")
     page.line()
-    page.line(tool.description)
+    page.paragraphs(tool.description)
     page.line()
     _request(page, tool, toolset)
     page.line("Input schema", style="bold")
@@ -101,7 +102,11 @@ def _values(tool: Tool) -> Iterator[tuple[Location, str, Any, str | None]]:
 
 def _row(tool: Tool, where: str, name: str, value: Any, argument: str | None) -> list[Cell]:
     if argument is None:
-        return [(where, ""), (name, ""), (value if isinstance(value, str) else to_json(value), "")]
+        return [
+            (where, ""),
+            (name, ""),
+            (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), ""),
+        ]
     required = argument in tool.parameters.get("required", ())
     return [(where, ""), (name, ""), (f"argument {argument}" + ", required" * required, "")]
 

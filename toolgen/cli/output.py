@@ -34,6 +34,11 @@ def visible(text: str) -> str:
     return _escaped(text, lambda c: c.encode("unicode_escape").decode())
 
 
+def in_line(text: str) -> str:
+    """The same with line ends and tabs as escapes, so that no text makes up a line of its own."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def _escaped(text: str, escape: Callable[[str], str]) -> str:
     if text.isascii() and text.isprintable():
         return text
@@ -88,9 +93,13 @@ class Page:
         """A line of text; what does not fit is wrapped and stays indented."""
         self._parts.append(_indented(_text(text, style), indent))
 
+    def paragraphs(self, text: str) -> None:
+        """Text that may have several lines of its own."""
+        self._parts.append(_plain(text))
+
     def verbatim(self, text: str) -> None:
         """Text whose lines are not wrapped, so that it can be copied."""
-        self._parts.append(_text(text, ""))
+        self._parts.append(_plain(text))
         self._verbatim.add(len(self._parts) - 1)
 
     def facts(self, pairs: Iterable[tuple[str, str, str]], *, indent: int = 0) -> None:
@@ -140,7 +149,13 @@ def _indented(part: RenderableType, by: int) -> RenderableType:
 def _text(text: str, style: str) -> Text:
     from rich.text import Text
 
-    return Text(visible(text), style=style)
+    return Text(in_line(text), style=style)
+
+
+def _plain(text: str) -> Text:
+    from rich.text import Text
+
+    return Text(visible(text))
 
 
 def _width(stream: TextIO) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from toolgen.cli.output import print_json, visible, write, write_bytes
+from toolgen.cli.output import in_line, print_json, write, write_bytes
 from toolgen.errors import ApprovalConfigError, Problem, ToolgenError, ToolsetError, UsageError
 from toolgen.tools.files import load_toolset
 from toolgen.tools.model import Toolset
@@ -86,7 +86,7 @@ def converted(start: Start, file: str) -> None:
         _print({"config": made.mapping, "changes": [change.to_dict() for change in changes]}, made.to_yaml(), start)
         return
     _print(None, made.to_yaml(), start)
-    write("".join(f"{visible(str(replace(change, caret=None)))}\n" for change in changes), sys.stderr)
+    write("".join(f"{in_line(str(replace(change, caret=None)))}\n" for change in changes), sys.stderr)
 
 
 def _print(data: dict[str, Any] | None, text: str, start: Start) -> None:

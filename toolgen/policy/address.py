@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
 
@@ -152,6 +152,11 @@ class Vocabulary:
         return tuple(f"{source}.{method}" for source in self.with_endpoints for method in self.all_methods)
 
     @cached_property
+    def beginnings(self) -> frozenset[str]:
+        """Everything that can stand before a colon; what has a dot is an endpoint's."""
+        return frozenset((*self.sources, *self.qualified))
+
+    @cached_property
     def text(self) -> str:
         """All of them in one text, to look for pieces in."""
         return "\n".join((*self.sources, *self.qualified))
@@ -193,7 +198,8 @@ def known_tools(toolsets: Toolsets) -> tuple[KnownTool, ...]:
             problems += _tool_problems(where, tool, names)
         found += tools
     if problems:
-        raise RegistrationError("tools that approval patterns cannot tell apart are not registered", problems)
+        told = [replace(one, where=one.where if one.where.isprintable() else repr(one.where)) for one in problems]
+        raise RegistrationError("tools that approval patterns cannot tell apart are not registered", told)
     return tuple(found)
 
 

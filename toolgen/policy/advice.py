@@ -12,6 +12,7 @@ from toolgen.openapi.endpoint import endpoint_path
 from toolgen.policy.address import HTTP, LONGEST_NAME, Vocabulary
 from toolgen.policy.patterns import LONGEST, Form, Glob, beginnings, can_begin, can_match, split
 from toolgen.policy.possible import impossible_in_name, impossible_in_path
+from toolgen.policy.text import visible
 
 _NEAR = 2  # edits between a word and one that may have been meant
 _SHOWN = 120  # characters of a text in a message
@@ -121,6 +122,8 @@ def _path_fault(target: str, offset: int) -> str:
         return "braces stand in pairs around a name"
     if char in "\\\0" or _ENCODED_SEPARATOR.match(target, target.rfind("%", 0, offset + 1)):
         return "no path of an endpoint has a backslash, NUL or an encoded slash"
+    if "\ud800" <= char <= "\udfff":
+        return "half of a surrogate pair is no character"
     if re.search(r"%[0-9A-F]?$", before):
         return "this is not encoded as in the path of an endpoint"
     return f"{_quoted(char)} stands percent-encoded in the path of an endpoint"
@@ -244,11 +247,6 @@ def _matches_any(word: str, known: Iterable[str]) -> bool:
 
 def _some(words: Sequence[str]) -> str:
     return ", ".join(words[:12]) + (", ..." if len(words) > 12 else "")
-
-
-def visible(text: str) -> str:
-    """The text with hidden characters as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _quoted(text: str) -> str:

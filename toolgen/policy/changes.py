@@ -19,8 +19,7 @@ from toolgen.policy.outcomes import Outcome
 from toolgen.policy.patterns import Pattern, vocabulary
 from toolgen.tools.model import Toolset
 
-# The lists and their fields; each beats those behind it.
-LISTS: Final = {"deny": "deny", "exempt": "exempt", "requireApproval": "require_approval"}
+LISTS: Final = ("deny", "exempt", "requireApproval")  # each beats those behind it
 _MOST = 3  # pieces of a change
 _ORDER = ("remove", "add", "set")
 
@@ -79,10 +78,10 @@ def changes(
 
 def matching(config: ApprovalConfig, tool: KnownTool) -> dict[str, dict[int, Pattern]]:
     """The patterns that match a tool, by list and by their number in it."""
-    lists = {key: getattr(config, field) or () for key, field in LISTS.items()}
+    lists = config.patterns
     return {
-        key: {number: one for number, one in enumerate(found) if any(map(one.matches, tool.addresses))}
-        for key, found in lists.items()
+        key: {number: one for number, one in enumerate(lists[key]) if any(map(one.matches, tool.addresses))}
+        for key in LISTS
     }
 
 
@@ -93,10 +92,11 @@ def _pieces(config: ApprovalConfig, own: Pattern, tool: KnownTool) -> Iterator[l
             yield [Edit("remove", f"{key}[{number}]", one.text) for number, one in found.items()]
     for key in LISTS:
         # In two lists, or as a rule for what never waits, it would be refused.
-        lists = {other: getattr(config, field) or () for other, field in LISTS.items() if other != key}
-        lists["rules"] = () if key == "requireApproval" else tuple(rule.match for rule in config.rules)
+        others = [other for other in LISTS if other != key] + (["rules"] if key != "requireApproval" else [])
         moved = [
-            Edit("remove", f"{other}[{found.index(own)}]", own.text) for other, found in lists.items() if own in found
+            Edit("remove", f"{other}[{config.patterns[other].index(own)}]", own.text)
+            for other in others
+            if own in config.patterns[other]
         ]
         yield [*moved, Edit("add", key, own.text)]
 

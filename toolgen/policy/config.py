@@ -145,6 +145,17 @@ class ApprovalConfig(Friction):
         return self.unmatched
 
     @property
+    def patterns(self) -> dict[str, tuple[Pattern, ...]]:
+        """The patterns of each list, by its key; those of `rules` are their matches."""
+        return {
+            "requireApproval": self.require_approval or (),
+            "exempt": self.exempt,
+            "deny": self.deny,
+            "destructive": self.destructive,
+            "rules": tuple(rule.match for rule in self.rules),
+        }
+
+    @property
     def is_off(self) -> bool:
         """Whether no call is gated, because the config says so; what is denied stays denied."""
         return self.default is Unmatched.allow and not self.require_approval
@@ -175,8 +186,10 @@ def key_of(field: str) -> str:
 
 def _stated(friction: Friction) -> dict[str, Any]:
     values = ((name, getattr(friction, name, None)) for name in _WRITTEN)
-    # An empty `requireApproval` says something, the other lists do not.
-    stated = ((name, value) for name, value in values if value is not None and (value != () or name == _SAID_EMPTY))
+    # An empty `requireApproval` switches the gate off; the other lists say nothing when they are empty.
+    stated = (
+        (name, value) for name, value in values if value is not None and (value != () or name == "require_approval")
+    )
     return {key_of(name): _written(value) for name, value in stated}
 
 
@@ -188,6 +201,3 @@ def _written(value: Any) -> Any:
     if isinstance(value, Rule):
         return _stated(value)
     return value.text if isinstance(value, Pattern) else value.value if isinstance(value, StrEnum) else value
-
-
-_SAID_EMPTY = "require_approval"

@@ -10,6 +10,7 @@ from toolgen.policy.config import ApprovalConfig, Friction, Rule, TimeoutPolicy,
 from toolgen.policy.forms import other_forms
 from toolgen.policy.gate import demoted
 from toolgen.policy.patterns import Form, Pattern, beginnings
+from toolgen.policy.text import several
 from toolgen.policy.values import Values, shown
 from toolgen.tools.files.places import Place, written
 
@@ -42,13 +43,13 @@ def contradictions(
     return found
 
 
-def doubts(config: ApprovalConfig, words: Vocabulary) -> Iterator[Problem]:
+def warnings(config: ApprovalConfig, words: Vocabulary) -> Iterator[Problem]:
     """What may go ahead and should be read by a person: what is allowed and probably not meant."""
-    lists = {"requireApproval": config.require_approval or (), "exempt": config.exempt, "deny": config.deny}
-    lists["destructive"] = config.destructive
-    places: list[tuple[Place, Pattern]] = []
-    places += [((key, index), pattern) for key, patterns in lists.items() for index, pattern in enumerate(patterns)]
-    places += [(("rules", index, "match"), rule.match) for index, rule in enumerate(config.rules)]
+    places: list[tuple[Place, Pattern]] = [
+        ((key, index, *(["match"] if key == "rules" else [])), pattern)
+        for key, patterns in config.patterns.items()
+        for index, pattern in enumerate(patterns)
+    ]
     for place, pattern in places:
         forms = other_forms(pattern, words, only_by_source=True)
         if forms:
@@ -80,12 +81,7 @@ def _without_effect(config: ApprovalConfig, read: Values) -> Iterator[Problem]:
 
 
 def _in_two_lists(config: ApprovalConfig, read: Values) -> Iterator[Problem]:
-    lists: dict[str, tuple[Pattern, ...]] = {
-        "requireApproval": config.require_approval or (),
-        "exempt": config.exempt,
-        "deny": config.deny,
-        "rules": tuple(rule.match for rule in config.rules),
-    }
+    lists = config.patterns
     told: set[tuple[str, Pattern]] = set()
     for stronger, weaker, reason in _BEATS:
         beating = frozenset(lists[stronger])
@@ -145,8 +141,7 @@ def _approved_by_time(config: ApprovalConfig, read: Values, tools: Sequence[Know
     for tool, rule in demoted(config, tools):
         reached.setdefault(rule.match, []).append(tool.name)
     for pattern, names in reached.items():
-        some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        message = f"AUTO_APPROVE would reach {some}: destructive, or for named approvers to decide"
+        message = f"AUTO_APPROVE would reach {several(names)}: destructive, or for named approvers to decide"
         hint = "write a narrower match, or a rule of their own for those calls"
         yield Problem(message, written(read.place_of("rules", pattern, "timeoutPolicy")), hint=hint)
 

@@ -17,19 +17,16 @@ from toolgen.policy.durations import written_duration
 from toolgen.policy.gate import Gate
 from toolgen.policy.outcomes import UNMATCHED, Outcome, ToolCall
 from toolgen.policy.patterns import Pattern
-from toolgen.policy.terms import Terms, by_specificity
+from toolgen.policy.terms import Terms, by_specificity, rules_tried
+from toolgen.policy.text import visible
 
 _NEAR: Final = 3  # names and endpoints that an error proposes
-# What holds while a call waits, and whether a broader rule may state it for a call's own.
-_TERMS: Final = {
-    "timeout_policy": False,
-    "approval_timeout": False,
-    "approval_validity": False,
-    "approvers": True,
-    "allow_self_approval": True,
-    "pause_reason": False,
-    "pending_message": False,
-}
+# What holds while a call waits.
+_TERMS: Final = (
+    *("timeout_policy", "approval_timeout", "approval_validity"),
+    *("approvers", "allow_self_approval"),
+    *("pause_reason", "pending_message"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +183,7 @@ def _nothing_called(tools: Sequence[KnownTool], wanted: str) -> str:
 
 def _nearest(wanted: str, known: Sequence[str], near: Sequence[str]) -> str:
     found = list(dict.fromkeys(near)) or difflib.get_close_matches(wanted, dict.fromkeys(known), n=_NEAR)
-    return f"; near are {', '.join(found)}" if found else ""
+    return f"; near are {', '.join(map(visible, found))}" if found else ""
 
 
 def _match(where: str, pattern: Pattern, tool: KnownTool, decisive: str) -> Match:
@@ -211,9 +208,14 @@ def _destructive(config: ApprovalConfig, tool: KnownTool) -> Iterator[str]:
 
 def _held(config: ApprovalConfig, terms: Terms, rules: Sequence[Rule], destructive: bool) -> Iterator[Held]:
     """What holds, as `terms_of` found it, and which of those that may state it does."""
-    naming = next((rule for rule in rules if rule.approvers), None)
-    for field, inherited in _TERMS.items():
-        states = [("rule", terms.rule), ("broader rule", naming if inherited else None), ("config", config)]
+    _, naming, forbidding = rules_tried(rules)
+    broader = {"approvers": naming[:1], "allow_self_approval": [*forbidding[:1], *naming[:1]]}
+    for field in _TERMS:
+        states = [
+            ("rule", terms.rule),
+            *(("broader rule", rule) for rule in broader.get(field, ())),
+            ("config", config),
+        ]
         stated = ((name, one) for name, one in states if one and getattr(one, field) is not None)
         origin, by = next(stated, ("default", None))
         key = key_of(field)

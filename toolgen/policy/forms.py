@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolgen.policy.address import Vocabulary
-from toolgen.policy.patterns import Form, Pattern, can_match
+from toolgen.policy.patterns import Form, Pattern, can_begin, can_match
 
 
 def other_forms(pattern: Pattern, words: Vocabulary, *, only_by_source: bool = False) -> list[str]:
@@ -22,7 +22,9 @@ def other_forms(pattern: Pattern, words: Vocabulary, *, only_by_source: bool = F
     if not pattern.says.strip("*:"):
         return []  # `*` and `*:*` match every tool already
     found: dict[str, None] = {}
-    for before, target in _halves(pattern.says, colon_only=only_by_source and pattern.form is not Form.name):
+    for before, target in halves(pattern.says, colon_only=only_by_source and pattern.form is not Form.name):
+        if not any(can_begin(before, form, words) for form in (Form.source, Form.endpoint)):
+            break  # nor can what follows, which begins with the same
         if only_by_source and before == "*":
             continue
         if before != "*" or target != pattern.says:  # that names match, too
@@ -32,7 +34,7 @@ def other_forms(pattern: Pattern, words: Vocabulary, *, only_by_source: bool = F
     return [text for text in found if text != pattern.says and can_match(text, words)]
 
 
-def _halves(says: str, *, colon_only: bool) -> Iterator[tuple[str, str]]:
+def halves(says: str, *, colon_only: bool = False) -> Iterator[tuple[str, str]]:
     """What stands before and behind the first colon of a text that matches: a colon, or where a `*` covers it."""
     before, colon, target = says.partition(":")
     if colon:

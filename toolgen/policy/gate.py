@@ -31,7 +31,7 @@ from toolgen.policy.outcomes import (
     ToolCall,
     ToolOutcome,
 )
-from toolgen.policy.terms import Terms, by_specificity, strictest, terms_of
+from toolgen.policy.terms import Terms, rules_tried, strictest, terms_of
 
 _Value = TypeVar("_Value")
 
@@ -156,13 +156,9 @@ def _layer_outcomes(
 
 def _stated_outcomes(config: ApprovalConfig, index: ToolIndex) -> dict[int, tuple[Outcome, str, str]]:
     """What a pattern says of each tool that one matches: the outcome, the pattern, its place."""
-    lists = [
-        (Outcome.gated, "requireApproval", config.require_approval or ()),
-        (Outcome.allowed, "exempt", config.exempt),
-        (Outcome.denied, "deny", config.deny),
-    ]
     found: dict[int, tuple[Outcome, str, str]] = {}
-    for outcome, key, patterns in lists:  # the weakest first
+    for key, outcome in _SAID.items():
+        patterns = config.patterns[key]
         for number, position in index.first_matches(patterns).items():
             found[number] = outcome, patterns[position].text, f"{key}[{position}]"
     return found
@@ -180,6 +176,8 @@ def _unmatched(config: ApprovalConfig, changes: bool) -> tuple[Outcome, str, str
     return outcome, UNMATCHED, UNMATCHED
 
 
+# What a pattern of each list says, the weakest list first.
+_SAID: Final = {"requireApproval": Outcome.gated, "exempt": Outcome.allowed, "deny": Outcome.denied}
 _DEFAULTS: Final[Mapping[Unmatched, Outcome]] = {
     Unmatched.allow: Outcome.allowed,
     Unmatched.require: Outcome.gated,
@@ -193,10 +191,9 @@ class _TermsByTool:
     def __init__(self, config: ApprovalConfig, index: ToolIndex, destructive: set[int]) -> None:
         self._config = config
         self._destructive = destructive
-        rules = by_specificity(config.rules)
-        naming = [rule for rule in rules if rule.approvers]
-        forbidding = [rule for rule in rules if rule.allow_self_approval is False]
-        self._found = [(some, index.first_matches(rule.match for rule in some)) for some in (rules, naming, forbidding)]
+        self._found = [
+            (rules, index.first_matches(rule.match for rule in rules)) for rules in rules_tried(config.rules)
+        ]
         self._made: dict[tuple[object, ...], Terms] = {}
 
     def of(self, number: int) -> Terms:

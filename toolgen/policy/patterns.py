@@ -112,6 +112,8 @@ class Pattern:
         return pattern
 
     def _read(self, text: str, words: Vocabulary) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"a pattern is a text, not {type(text).__name__}")
         if not can_match(text, words):
             from toolgen.policy.advice import pattern_problem
 
@@ -185,7 +187,7 @@ def can_match(text: str, words: Vocabulary) -> bool:
         return False
     form, before, target = split(text)
     if before is None:
-        return impossible_in_name(text) is None and text not in words.sources and text not in words.qualified
+        return impossible_in_name(text) is None and text not in words.beginnings
     impossible = impossible_in_path if form is Form.endpoint else impossible_in_name
     return can_begin(before, form, words) and impossible(target) is None
 
@@ -193,6 +195,8 @@ def can_match(text: str, words: Vocabulary) -> bool:
 @lru_cache(maxsize=4096)
 def can_begin(before: str, form: Form, words: Vocabulary) -> bool:
     """Whether some source (for an endpoint: some `source.method`) matches what stands before the colon."""
+    if "*" not in before:
+        return before in words.beginnings and ("." in before) is (form is Form.endpoint)
     # Most of what is tried has a piece that is in none of the words.
     possible = all(piece in words.text for piece in before.split("*"))
     return possible and any(map(Glob(before).matches, beginnings(form, words)))

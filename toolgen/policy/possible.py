@@ -51,7 +51,7 @@ def _step(state: int, char: str) -> int | None:
             return _S.SEGMENT if char == "}" and state != _S.OPENED else None
         if char == "/":
             return None if state == _S.EXPRESSION_SLASH else _S.EXPRESSION_SLASH
-        return _S.EXPRESSION
+        return None if "\ud800" <= char <= "\udfff" else _S.EXPRESSION  # half a pair stands in no document
     if state == _S.PERCENT:
         return _S.HEX + int(char, 16) if char in _HEX else None
     if state >= _S.HEX:

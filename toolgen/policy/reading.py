@@ -10,7 +10,6 @@ from typing import Any
 
 from toolgen.errors import ApprovalConfigError, PatternError, Problem
 from toolgen.policy.address import KnownTool, Toolsets, Vocabulary, is_source_name, known_tools
-from toolgen.policy.advice import visible
 from toolgen.policy.config import (
     MOST_AUTO_APPROVALS,
     MOST_PAUSES,
@@ -22,8 +21,9 @@ from toolgen.policy.config import (
     Unmatched,
     key_of,
 )
-from toolgen.policy.contradictions import contradictions, doubts
+from toolgen.policy.contradictions import contradictions, warnings
 from toolgen.policy.patterns import Glob, Pattern
+from toolgen.policy.text import counted, visible
 from toolgen.policy.values import Values, shown
 from toolgen.tools.files.places import Place, written
 from toolgen.tools.naming import api_name
@@ -60,13 +60,12 @@ def _read(data: Any, toolsets: Toolsets) -> tuple[ApprovalConfig, list[Problem]]
     reader = Reader(tools)
     config = reader.config(data)
     problems = [*reader.problems, *contradictions(config, reader, reader.words, tools)]
-    return replace(config, warnings=() if problems else tuple(doubts(config, reader.words))), problems
+    return replace(config, warnings=() if problems else tuple(warnings(config, reader.words))), problems
 
 
 def _error(problems: Sequence[Problem], start: str = "") -> ApprovalConfigError:
-    count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
     told = [replace(one, where=visible(one.where)) for one in problems]
-    return ApprovalConfigError(f"{start}the approval config has {count}", told)
+    return ApprovalConfigError(f"{start}the approval config has {counted(len(problems), 'problem')}", told)
 
 
 class Reader(Values):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolgen.policy.address import HTTP, KnownTool, Toolsets, Vocabulary, known_tools
-from toolgen.policy.checks.facts import several
 from toolgen.policy.checks.verbs import change_of
 from toolgen.policy.patterns import LONGEST, can_match
+from toolgen.policy.text import counted, several
 from toolgen.policy.yaml_text import comment, scalar
 
 _WRITES_FIRST: Final = ("post", "put", "patch", "delete")
@@ -121,7 +121,7 @@ def _pattern(tool: KnownTool) -> str:
 def _told(tools: Sequence[KnownTool]) -> str:
     """How many tools a pattern matches, and a few of them."""
     named = [f"{tool.endpoint.method.upper()} {tool.endpoint.path}" if tool.endpoint else tool.name for tool in tools]
-    return f"{len(tools)} tool{'' if len(tools) == 1 else 's'}: {several(named)}"
+    return f"{counted(len(tools), 'tool')}: {several(named)}"
 
 
 def _apis(tools: Sequence[KnownTool], entries: Sequence[_Entry]) -> Iterator[str]:

@@ -100,6 +100,14 @@ def by_specificity(rules: Iterable[Rule]) -> list[Rule]:
     return sorted(rules, key=lambda rule: (-rule.match.specificity, _strictness(rule), rule.match.says))
 
 
+def rules_tried(rules: Iterable[Rule]) -> tuple[list[Rule], list[Rule], list[Rule]]:
+    """The rules of which the first that matches a call is its `own`, `naming` or `forbidding` one; see `terms_of`."""
+    tried = by_specificity(rules)
+    naming = [rule for rule in tried if rule.approvers]
+    forbidding = [rule for rule in tried if rule.allow_self_approval is False]
+    return tried, naming, forbidding
+
+
 def _friction(config: ApprovalConfig, own: Rule | None) -> dict[str, Any]:
     """What a rule states of timeout and texts, and the config for what it does not."""
 

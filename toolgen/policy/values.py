@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from toolgen.errors import Problem
-from toolgen.policy.advice import edits, visible
+from toolgen.policy.advice import edits
 from toolgen.policy.durations import meant_duration, read_duration
 from toolgen.policy.patterns import Pattern
+from toolgen.policy.text import visible
 from toolgen.tools.files.places import Place, written
 
 LONGEST_TEXT: Final = 500
@@ -39,7 +40,7 @@ class Values:
         return (key, self.positions[key, pattern], *rest)
 
     def is_sure(self, *place: str | int) -> bool:
-        """Whether nothing is wrong at or below a place: only then is what is missing there not there."""
+        """Whether nothing is wrong at or below a place: only then does a missing value mean that none is stated."""
         return place not in self._wrong
 
     def add(self, place: Place, message: str, hint: str = "", suggestion: str = "") -> None:
@@ -50,6 +51,10 @@ class Values:
         """The same with a problem that is made already."""
         self.problems.append(replace(problem, where=written(place)))
         self.doubt(place)
+
+    def doubt(self, place: Place) -> None:
+        """What a place says is not known; the problem is told elsewhere."""
+        self._wrong.update(place[:end] for end in range(len(place) + 1))
 
     def mapping(self, place: Place, value: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         """The entries of a mapping whose keys are known."""
@@ -156,10 +161,6 @@ class Values:
         if near:
             self.doubt((*place, near))
 
-    def doubt(self, place: Place) -> None:
-        """What a place says is not known; the problem is told elsewhere."""
-        self._wrong.update(place[:end] for end in range(len(place) + 1))
-
 
 def shown(value: Any) -> str:
     """A value in a message: in short, with hidden characters as escapes."""
@@ -184,5 +185,10 @@ def _nearest(text: str, known: Sequence[str]) -> str:
     """The known word that is nearest, within a third of its length; empty where none is."""
     if len(text) > _LONGEST_KEY:
         return ""
-    ranked = sorted((edits(text.lower(), word.lower()), word) for word in known)
-    return ranked[0][1] if ranked and ranked[0][0] <= max(2, len(ranked[0][1]) // 3) else ""
+    alike = [word for word in known if abs(len(word) - len(text)) <= _most_edits(word)]
+    distance, nearest = min(((edits(text.lower(), word.lower()), word) for word in alike), default=(0, ""))
+    return nearest if distance <= _most_edits(nearest) else ""
+
+
+def _most_edits(word: str) -> int:
+    return max(2, len(word) // 3)

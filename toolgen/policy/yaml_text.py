@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from toolgen.policy.advice import visible
+from toolgen.policy.text import visible
 
 WIDTH: Final = 100
 # Text that no reader of any YAML version takes for something else.

@@ -10,6 +10,7 @@ from toolgen.policy.checks import entries, tools
 from toolgen.policy.checks.facts import Facts
 from toolgen.tools.files.places import parts
 
+OF_CONFIG: Final = "config"  # the rule of what a config warns of itself
 RULES: Final[dict[str, str]] = {
     "config-unreadable": "The approval config could not be read; every call waits for a person.",
     "write-ungated": "A tool that may change something runs without approval, and no exemption says so.",
@@ -26,7 +27,7 @@ RULES: Final[dict[str, str]] = {
     "case-differs": "An endpoint that differs by upper and lower case is less guarded.",
     "endpoint-shared": "Several tools have one endpoint.",
     "name-shared": "Several sources have a tool of one name.",
-    "config": "The config may be saved, and says something that was probably not meant.",
+    OF_CONFIG: "The config may be saved, and says something that was probably not meant.",
 }
 _CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     tools.write_ungated,
@@ -54,10 +55,10 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
         hint = "every call of every tool waits for a person until it can be"
         return (Finding(rule="config-unreadable", level=Level.error, message=message, hint=hint),)
     found = [finding for check in _CHECKS for finding in check(facts)]
-    found += [Finding.of(problem, "config", Level.warning) for problem in facts.config.warnings]
+    found += [Finding.of(problem, OF_CONFIG, Level.warning) for problem in facts.config.warnings]
     # What is known exactly of a name is not told a second time in general.
     exact = {finding.where for finding in found if finding.rule == "form-matches-less"}
-    found = [one for one in found if one.where not in exact or one.rule not in ("config", "pattern-matches-nothing")]
+    found = [one for one in found if one.where not in exact or one.rule not in (OF_CONFIG, "pattern-matches-nothing")]
     return tuple(sorted(found, key=_order))
 
 

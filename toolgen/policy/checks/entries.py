@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolgen.findings import Finding, Level
-from toolgen.policy.checks.facts import Entry, Facts, several
+from toolgen.policy.checks.facts import Entry, Facts
 from toolgen.policy.checks.near import Nearest
 from toolgen.policy.forms import other_forms
 from toolgen.policy.outcomes import Outcome
 from toolgen.policy.patterns import Form, Glob, Pattern
-from toolgen.policy.terms import by_specificity
+from toolgen.policy.terms import rules_tried
+from toolgen.policy.text import several
 
 _LISTS = ("requireApproval", "exempt", "deny", "destructive")
 # What an entry of the list sees to at least; the other lists see to nothing that could be missed.
@@ -182,11 +183,8 @@ def _decided(facts: Facts, number: int) -> str:
 def _rules_applied(facts: Facts) -> set[Pattern]:
     """The rules that hold for a call that waits: its own, and the broader ones that `terms_of` takes into account."""
     applied = set()
-    rules = by_specificity(facts.config.rules)
-    naming = [rule for rule in rules if rule.approvers]
-    forbidding = [rule for rule in rules if rule.allow_self_approval is False]
     waiting = set(facts.numbers(Outcome.gated))
-    for some in (rules, naming, forbidding):
+    for some in rules_tried(facts.config.rules):
         first = facts.index.first_matches(rule.match for rule in some)
         applied |= {some[position].match for number, position in first.items() if number in waiting}
     return applied

@@ -11,9 +11,8 @@ from toolgen.policy.gate import Gate
 from toolgen.policy.index import ToolIndex
 from toolgen.policy.outcomes import Outcome, ToolOutcome
 from toolgen.policy.patterns import Form, Pattern, can_match
+from toolgen.policy.text import several
 from toolgen.tools.files.places import written
-
-_SHOWN = 3  # names in a message
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,19 +99,6 @@ class Facts:
         return found
 
     def _patterns(self) -> Iterator[tuple[str, int, Pattern]]:
-        lists = {
-            "requireApproval": self.config.require_approval or (),
-            "exempt": self.config.exempt,
-            "deny": self.config.deny,
-            "destructive": self.config.destructive,
-            "rules": tuple(rule.match for rule in self.config.rules),
-        }
-        for key, patterns in lists.items():
+        for key, patterns in self.config.patterns.items():
             for number, pattern in enumerate(patterns):
                 yield key, number, pattern
-
-
-def several(texts: Sequence[str], most: int = _SHOWN) -> str:
-    """`a, b, c and 4 more`."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolgen.findings import Finding, Level
-from toolgen.policy.checks.facts import Facts, several
+from toolgen.policy.checks.facts import Facts
 from toolgen.policy.checks.verbs import change_of
 from toolgen.policy.config import TimeoutPolicy
 from toolgen.policy.outcomes import Outcome
+from toolgen.policy.text import counted, several
 from toolgen.tools.files.places import written
 
 
@@ -21,8 +22,9 @@ def write_ungated(facts: Facts) -> Iterator[Finding]:
     ]
     where = "unmatched" if facts.config.unmatched else "requireApproval"
     if running and facts.config.is_off:
-        count = f"{len(running)} write{'' if len(running) == 1 else 's'}"
-        message = f"the gate is off: {count} would run without approval ({facts.names(running)})"
+        message = (
+            f"the gate is off: {counted(len(running), 'write')} would run without approval ({facts.names(running)})"
+        )
         hint = "write unmatched: requireWrites, or name in requireApproval what has to wait"
         yield Finding(rule="write-ungated", level=Level.error, message=message, where=where, hint=hint)
         return
@@ -66,9 +68,9 @@ def endpoint_shared(facts: Facts) -> Iterator[Finding]:
         if tool.endpoint:
             groups.setdefault(tool.endpoint.key, []).append(number)
     for sources, keys in _shared(facts, groups).items():
-        message = f"{' and '.join(sources)} share {_counted(keys, 'endpoint')}"
+        message = f"{' and '.join(sources)} share {_listed(keys, 'endpoint')}"
         if len(sources) == 1:
-            message = f"tools of {sources[0]} share {_counted(keys, 'endpoint')}"
+            message = f"tools of {sources[0]} share {_listed(keys, 'endpoint')}"
             hint = "only a pattern with the tool's name tells them apart"
         else:
             hint = f"patterns that begin with http. match each of them; {sources[0]}. means one"
@@ -81,7 +83,7 @@ def name_shared(facts: Facts) -> Iterator[Finding]:
     for number, tool in enumerate(facts.tools):
         groups.setdefault(tool.name, []).append(number)
     for sources, names in _shared(facts, groups).items():
-        message = f"{' and '.join(sources)} share {_counted(names, 'tool name')}"
+        message = f"{' and '.join(sources)} share {_listed(names, 'tool name')}"
         hint = "a call that does not name its source is refused"
         yield Finding(rule="name-shared", level=Level.note, message=message, hint=hint)
 
@@ -109,5 +111,5 @@ def _shared(facts: Facts, groups: dict[str, list[int]]) -> dict[tuple[str, ...],
     return found
 
 
-def _counted(texts: list[str], what: str) -> str:
-    return f"{len(texts)} {what}{'' if len(texts) == 1 else 's'}: {several(texts)}"
+def _listed(texts: list[str], noun: str) -> str:
+    return f"{counted(len(texts), noun)}: {several(texts)}"

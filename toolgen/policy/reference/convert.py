@@ -11,13 +11,14 @@ from typing import Any, Final
 
 from toolgen.errors import ApprovalConfigError, Problem
 from toolgen.policy.address import KnownTool, ToolList, Toolsets, Vocabulary, known_tools, listed
-from toolgen.policy.advice import pattern_problem, visible
+from toolgen.policy.advice import pattern_problem
 from toolgen.policy.config import ApprovalConfig, TimeoutPolicy, Unmatched
 from toolgen.policy.gate import Gate
 from toolgen.policy.outcomes import Outcome
 from toolgen.policy.patterns import Pattern, can_match
 from toolgen.policy.reference.equivalents import equivalents
 from toolgen.policy.reference.levels import Entry, ReferenceConfig, ReferenceRule, read_reference
+from toolgen.policy.text import visible
 from toolgen.policy.yaml_text import block, comment
 from toolgen.tools.files.places import Place, parts, written
 from toolgen.tools.model import Toolset

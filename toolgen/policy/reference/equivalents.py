@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from toolgen.policy.address import HTTP, MCP, Vocabulary
 from toolgen.policy.advice import nearest
+from toolgen.policy.forms import halves
 from toolgen.policy.patterns import LONGEST, Form, Glob, Pattern, can_match, split
 from toolgen.policy.possible import impossible_in_name, impossible_in_path
 from toolgen.tools.naming import RESERVED_SOURCES
@@ -52,16 +53,6 @@ def _before(pattern: Pattern) -> str:
     return "" if pattern.before is None else pattern.before.text
 
 
-def _halves(says: str) -> Iterator[tuple[str, str]]:
-    """What stands before and behind the first colon of a text that matches: a colon, or where a `*` covers it."""
-    before, colon, target = says.partition(":")
-    if colon:
-        yield before, target
-    for index, char in enumerate(before):
-        if char == "*":
-            yield says[: index + 1], says[index:]
-
-
 def _names(says: str, words: Vocabulary) -> Iterator[str]:
     if ":" not in says:
         # `http` is refused for a forgotten colon; this is the tool of that name.
@@ -69,7 +60,7 @@ def _names(says: str, words: Vocabulary) -> Iterator[str]:
 
 
 def _by_source(says: str) -> Iterator[str]:
-    for before, target in _halves(says):
+    for before, target in halves(says):
         sources = _sources(before)
         if not sources or impossible_in_name(target) is not None:
             continue
@@ -82,7 +73,7 @@ def _by_source(says: str) -> Iterator[str]:
 def _endpoints(says: str, paths: Iterable[str]) -> Iterator[str]:
     form, _, behind = split(says)
     is_endpoint = form is Form.endpoint and impossible_in_path(behind) is None
-    for before, target in _halves(says):
+    for before, target in halves(says):
         if impossible_in_path(target) is not None:
             continue
         # Where the `*` of `http.*:/x` stands for the colon, a path has `:/x` in it; hardly one has.

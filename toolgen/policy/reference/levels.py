@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from toolgen.errors import ApprovalConfigError, Problem, did_you_mean
 from toolgen.policy.address import KnownTool
-from toolgen.policy.advice import visible
 from toolgen.policy.config import MOST_AUTO_APPROVALS, MOST_PAUSES, NoProgress, TimeoutPolicy
 from toolgen.policy.patterns import LONGEST, Glob
+from toolgen.policy.text import counted, several, visible
 from toolgen.policy.values import Values, shown
 from toolgen.tools.files.places import Place, written
 
@@ -85,9 +85,8 @@ def read_reference(data: Any) -> ReferenceConfig:
     reader = _ReferenceReader()
     config = reader.levels(data)
     if reader.problems:
-        count = f"{len(reader.problems)} problem{'' if len(reader.problems) == 1 else 's'}"
         told = [replace(one, where=visible(one.where)) for one in reader.problems]
-        raise ApprovalConfigError(f"the config to import has {count}", told)
+        raise ApprovalConfigError(f"the config to import has {counted(len(reader.problems), 'problem')}", told)
     return config
 
 
@@ -101,7 +100,8 @@ class _ReferenceReader(Values):
         if "hitlConfig" in stated:
             others = [key for key in stated if key != "hitlConfig"]
             if others:
-                message = f"only `hitlConfig` is imported: {_several(others)} left out"
+                named, verb = several(list(map(visible, others)), 5), "is" if len(others) == 1 else "are"
+                message = f"only `hitlConfig` is imported: {named} {verb} left out"
                 config.left_out.append(Problem(message, hint="nothing else of an agent says what needs approval"))
             place = ("hitlConfig",)
             stated = self._keys(place, stated["hitlConfig"])
@@ -212,11 +212,6 @@ class _ReferenceReader(Values):
 def _in_groups(place: Place, value: Any) -> Problem:
     hint = "a turn among several agents waits as any other"
     return Problem(f"{IN_GROUPS} ({shown(value)}) is left out: it has no counterpart here", written(place), hint=hint)
-
-
-def _several(keys: list[str]) -> str:
-    named = ", ".join(visible(key) for key in keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
-    return f"{named} {'is' if len(keys) == 1 else 'are'}"
 
 
 IN_GROUPS: Final = "inGroupTurns"
