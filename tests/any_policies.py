@@ -54,7 +54,7 @@ def _friction(draw: Any, *, may_name: bool = True) -> dict[str, Any]:
 def _rules(draw: Any, matches: list[str], *, approves: bool) -> list[dict[str, Any]]:
     rules = [{"match": match, **_friction(draw)} for match in matches]
     if approves:
-        by_time = {"timeoutPolicy": "AUTO_APPROVE", "approvalTimeout": draw(durations)}
+        by_time = {"timeoutPolicy": "AUTO_APPROVE", "approvalTimeout": draw(durations), "allowSelfApproval": True}
         rules.append({"match": draw(st.sampled_from(NEVER_DESTRUCTIVE)), **by_time})
     return rules
 

@@ -23,8 +23,8 @@ def result(**more: Any) -> dict[str, Any]:
 
 def test_a_problem_becomes_a_finding_with_everything_it_says():
     problem = Problem("no source is called 'htp'", "exempt[0]", 3, 5, "write http:x", "a.yaml", "htp:x", 1, "http:x")
-    made = Finding.of(problem, "invalid-config", Level.warning)
-    assert made.to_dict() == {"rule": "invalid-config", "level": "warning", **problem.to_dict()}
+    made = Finding.of(problem, "config-invalid", Level.warning)
+    assert made.to_dict() == {"rule": "config-invalid", "level": "warning", **problem.to_dict()}
 
 
 def test_what_a_finding_does_not_say_is_left_out_and_a_caret_at_the_start_is_kept():

@@ -71,13 +71,13 @@ def test_every_problem_is_told_with_its_line_the_character_and_what_to_write(too
     told = {problem.where: problem for problem in caught.value.problems}
     twice, unknown, misspelt = (told[where] for where in ("requireApproval[0]", "requireApproval[1]", "timeoutPolcy"))
     assert result.stdout == (
-        f"approvals.yaml:2: error: requireApproval[0]: {twice.message} [invalid-config]\n"
+        f"approvals.yaml:2: error: requireApproval[0]: {twice.message} [config-invalid]\n"
         f"    {twice.hint}\n"
-        f"approvals.yaml:3: error: requireApproval[1]: {unknown.message} [invalid-config]\n"
+        f"approvals.yaml:3: error: requireApproval[1]: {unknown.message} [config-invalid]\n"
         "    htp:read_*\n"
         "      ^\n"
         f"    {unknown.hint}\n"
-        f"approvals.yaml:5: error: timeoutPolcy: {misspelt.message} [invalid-config]\n"
+        f"approvals.yaml:5: error: timeoutPolcy: {misspelt.message} [config-invalid]\n"
         f"    {misspelt.hint}\n"
         "\n"
         "approvals.yaml: not valid, 3 errors\n"
@@ -87,7 +87,9 @@ def test_every_problem_is_told_with_its_line_the_character_and_what_to_write(too
 def test_a_warning_is_told_and_fails_only_where_it_is_strict(toolgen, config):
     result = toolgen("check", config(DOUBTFUL))
     assert result.exit_code == 0
-    assert re.match(r"approvals\.yaml:1: warning: requireApproval\[1\]: .*http.* \[config\]\n    ", result.stdout)
+    assert re.match(
+        r"approvals\.yaml:1: warning: requireApproval\[1\]: .*http.* \[config-doubtful\]\n    ", result.stdout
+    )
     assert result.stdout.endswith("approvals.yaml: valid, 1 warning\n")
     assert toolgen("check", "approvals.yaml", "--strict").exit_code == 1
     assert toolgen("check", config(), "--strict").exit_code == 0
@@ -169,9 +171,9 @@ def test_an_invalid_config_as_json_has_its_findings_and_no_tools(toolgen, config
     assert (data["valid"], data["tools"], set(data["counts"].values())) == (False, [], {0})
     found = data["findings"]
     assert [(one["line"], one["where"], one["rule"], one["level"]) for one in found] == [
-        (2, "requireApproval[0]", "invalid-config", "error"),
-        (3, "requireApproval[1]", "invalid-config", "error"),
-        (5, "timeoutPolcy", "invalid-config", "error"),
+        (2, "requireApproval[0]", "config-invalid", "error"),
+        (3, "requireApproval[1]", "config-invalid", "error"),
+        (5, "timeoutPolcy", "config-invalid", "error"),
     ]
     assert (found[1]["excerpt"], found[1]["caret"], found[1]["suggestion"]) == ("htp:read_*", 2, "http:read_*")
 

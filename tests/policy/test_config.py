@@ -746,3 +746,14 @@ def test_a_name_with_a_colon_is_an_approvers_name_unless_it_is_nearly_a_role() -
 def test_one_problem_is_told_as_one() -> None:
     with pytest.raises(ApprovalConfigError, match=r"^the approval config has 1 problem\n"):
         ApprovalConfig.parse({"unmatched": 3})
+
+
+@pytest.mark.parametrize("text", ["exempt: [http.get:/x/{y}]\n", "exempt:\n- *:*\n"])
+def test_a_pattern_that_yaml_reads_as_something_else_is_told_to_stand_in_quotes(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "approvals.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SourceError) as caught:
+        ApprovalConfig.load(path)
+    assert {problem.hint for problem in caught.value.problems} == {
+        "in YAML a pattern stands in quotes where it begins with *, and within [ ] where it has braces"
+    }

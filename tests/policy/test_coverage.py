@@ -504,7 +504,7 @@ def test_a_name_that_looks_like_a_source_or_method_names_what_it_misses_and_the_
     assert found("form-matches-less", {"requireApproval": [finding.suggestion, "delete*"]}) == []
     # The same is a warning of the config, which knows no tools; it is told once.
     assert [problem.where for problem in ApprovalConfig.parse(config).warnings] == ["requireApproval[0]"]
-    assert found("config", config) == found("pattern-matches-nothing", config) == []
+    assert found("config-doubtful", config) == found("pattern-matches-nothing", config) == []
 
 
 def test_what_the_colon_forms_match_by_name_as_well_is_no_finding() -> None:
@@ -524,7 +524,7 @@ def test_a_shared_endpoint_and_a_shared_name_are_noted_once_for_the_sources_that
 
 def test_warnings_of_the_config_are_findings() -> None:
     config = {"requireApproval": [], "destructive": ["http.delete:*"]}
-    (finding,) = found("config", config)
+    (finding,) = found("config-doubtful", config)
     assert (finding.level, finding.where) == ("warning", "destructive")
 
 
@@ -579,3 +579,20 @@ def test_thousands_of_patterns_are_checked_against_a_thousand_tools() -> None:
     config = ApprovalConfig.parse({"requireApproval": patterns}, [toolset])
     result = coverage(config, [toolset])  # where every pattern is compared with every tool, longer than a test may take
     assert sum(finding.rule == "pattern-matches-nothing" for finding in result.findings) > 2000
+
+
+@pytest.mark.parametrize(
+    ("config", "names"),
+    [
+        ({"unmatched": "require", "exempt": ["http.*:*"]}, ["deletePet"]),
+        (
+            {"unmatched": "require", "exempt": ["http:*"], "destructive": ["http.post:/pets"]},
+            ["createPet", "deletePet"],
+        ),
+        ({"unmatched": "require", "exempt": ["http.*:*"], "deny": ["http.delete:*"]}, []),
+        ({"unmatched": "require", "exempt": ["http.get:*", "http.delete:/pets/{petId}"]}, []),
+    ],
+)
+def test_an_exemption_with_a_star_that_lets_destructive_calls_run_names_them(config: Any, names: list[str]) -> None:
+    told = [finding.message for finding in found("exemption-of-destructive", config)]
+    assert told == [f"{config['exempt'][0]} exempts {', '.join(names)}: destructive calls run"] * bool(names)

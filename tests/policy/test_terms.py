@@ -220,6 +220,8 @@ def test_time_approves_what_a_rule_says_for_every_call_of_the_batch_after_the_lo
     [
         ({"approvers": ("alice",)}, {}),
         ({}, {"approvers": ("alice",)}),
+        ({"allow_self_approval": False}, {}),
+        ({}, {"allow_self_approval": False}),
         ({}, {"destructive": (Pattern("http.post:/deploy"),)}),
         (
             {},

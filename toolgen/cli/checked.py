@@ -18,7 +18,7 @@ from toolgen.policy.durations import written_duration
 from toolgen.policy.outcomes import Outcome
 from toolgen.tools.files import load_toolset
 
-INVALID: Final = "invalid-config"
+INVALID: Final = "config-invalid"
 RULES: Final = {INVALID: "The approval config is not valid, and no gate runs by it."} | checks.RULES
 STYLES: Final = {Outcome.denied: "red", Outcome.gated: "yellow", Outcome.allowed: "green"}
 

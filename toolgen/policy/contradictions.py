@@ -108,7 +108,7 @@ def _friction(config: ApprovalConfig, read: Values, words: Vocabulary) -> Iterat
             yield _no_duration(rule, place)
         if rule.timeout_policy is TimeoutPolicy.AUTO_APPROVE:
             where = written((*place, "timeoutPolicy"))
-            yield from _named_approvers(rule, config, where)
+            yield from _for_others(rule, config, where, unsure=not read.is_sure(*place, "allowSelfApproval"))
             if rule.match in destructive or _only_deletes(rule.match, words):
                 message = f"{shown(rule.match.text)} matches destructive calls, which time never approves"
                 yield Problem(message, where, hint="write AUTO_REJECT or ABORT")
@@ -119,11 +119,15 @@ def _no_duration(friction: Friction, place: Place) -> Problem:
     return Problem(message, written((*place, "timeoutPolicy")), hint="add approvalTimeout: PT30M, or how long it is")
 
 
-def _named_approvers(rule: Rule, config: ApprovalConfig, where: str) -> Iterator[Problem]:
+def _for_others(rule: Rule, config: ApprovalConfig, where: str, *, unsure: bool) -> Iterator[Problem]:
+    """Time does not approve what other people than the requester have to."""
     if rule.approvers or config.approvers:
         whose = "this rule" if rule.approvers else "the config"
         message = f"AUTO_APPROVE would approve in place of the approvers {whose} names"
         yield Problem(message, where, hint="remove the approvers, or write AUTO_REJECT")
+    elif not unsure and (config if rule.allow_self_approval is None else rule).allow_self_approval is False:
+        message = "AUTO_APPROVE would approve in place of somebody else than the requester"
+        yield Problem(message, where, hint="remove allowSelfApproval: false, or write AUTO_REJECT")
 
 
 def _only_deletes(pattern: Pattern, words: Vocabulary) -> bool:
@@ -141,7 +145,7 @@ def _approved_by_time(config: ApprovalConfig, read: Values, tools: Sequence[Know
     for tool, rule in demoted(config, tools):
         reached.setdefault(rule.match, []).append(tool.name)
     for pattern, names in reached.items():
-        message = f"AUTO_APPROVE would reach {several(names)}: destructive, or for named approvers to decide"
+        message = f"AUTO_APPROVE would reach {several(names)}: destructive, or for other people to decide"
         hint = "write a narrower match, or a rule of their own for those calls"
         yield Problem(message, written(read.place_of("rules", pattern, "timeoutPolicy")), hint=hint)
 

@@ -238,8 +238,11 @@ def _note(field: str, by: Friction | None, terms: Terms, destructive: bool) -> s
         return ""
     if by.timeout_policy is TimeoutPolicy.AUTO_APPROVE and not isinstance(by, Rule):
         return "AUTO_APPROVE holds in a rule only"
-    if by.timeout_policy is TimeoutPolicy.AUTO_APPROVE and (destructive or terms.approvers):
-        why = "the call is destructive" if destructive else "approvers are named"
+    if by.timeout_policy is TimeoutPolicy.AUTO_APPROVE and (
+        destructive or terms.approvers or not terms.allow_self_approval
+    ):
+        others = "approvers are named" if terms.approvers else "somebody else than the requester has to approve"
+        why = "the call is destructive" if destructive else others
         return f"AUTO_APPROVE does not hold: {why}"
     return f"{by.timeout_policy} needs an approvalTimeout, and none is stated"
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from toolgen.errors import ApprovalConfigError, PatternError, Problem
+from toolgen.errors import ApprovalConfigError, PatternError, Problem, SyntaxFault
 from toolgen.policy.address import KnownTool, Toolsets, Vocabulary, is_source_name, known_tools
 from toolgen.policy.config import (
     MOST_AUTO_APPROVALS,
@@ -29,14 +29,20 @@ from toolgen.tools.files.places import Place, written
 from toolgen.tools.naming import api_name
 
 _NAMES = ("apis", "mcpServers")
+_YAML_HINT = "in YAML a pattern stands in quotes where it begins with *, and within [ ] where it has braces"
+# Files that are easily given in place of a config, by what each of them has.
+_OTHER_FILES = {"openapi": "an OpenAPI document", "swagger": "an OpenAPI document", "toolgen": "a toolset"}
 
 
 def load(path: str | os.PathLike[str], toolsets: Toolsets = ()) -> ApprovalConfig:
     """The config of a file; see `ApprovalConfig.load`."""
     from toolgen.openapi.source import Limits, Loader
 
-    # A path is meant, whatever the text looks like.
-    document = Loader(limits=Limits(bytes=16 * 1024 * 1024)).load(Path(path))
+    try:  # a path is meant, whatever the text looks like
+        document = Loader(limits=Limits(bytes=16 * 1024 * 1024)).load(Path(path))
+    except SyntaxFault as fault:
+        hinted = [replace(one, hint=one.hint or _YAML_HINT) for one in fault.problems]
+        raise SyntaxFault(fault.message, hinted) from None
     config, problems = _read(document.tree, toolsets)
     if not problems:
         return config
@@ -78,6 +84,10 @@ class Reader(Values):
 
     def config(self, data: Any) -> ApprovalConfig:
         """The config as far as it could be read."""
+        other = next((_OTHER_FILES[key] for key in _OTHER_FILES if isinstance(data, Mapping) and key in data), "")
+        if other:
+            self.add((), f"this is {other} and no approval config")
+            return ApprovalConfig()
         stated = self.mapping((), data, CONFIG)
         # First what the patterns need.
         apis, servers = (self.names((key,), stated.pop(key, ())) for key in _NAMES)

@@ -60,7 +60,8 @@ def terms_of(
         approvers=(approvers,) if approvers else (),
         allow_self_approval=self_approval,
     )
-    return _without_end(terms) if _by_time(terms) and (destructive or approvers) else terms
+    # Where somebody else has to approve, or it cannot be undone, time does not.
+    return _without_end(terms) if _by_time(terms) and (destructive or approvers or not self_approval) else terms
 
 
 def batch_terms(config: ApprovalConfig, own: Sequence[Terms]) -> BatchTerms:

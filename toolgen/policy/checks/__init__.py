@@ -10,7 +10,7 @@ from toolgen.policy.checks import entries, tools
 from toolgen.policy.checks.facts import Facts
 from toolgen.tools.files.places import parts
 
-OF_CONFIG: Final = "config"  # the rule of what a config warns of itself
+OF_CONFIG: Final = "config-doubtful"  # the rule of what a config warns of itself
 RULES: Final[dict[str, str]] = {
     "config-unreadable": "The approval config could not be read; every call waits for a person.",
     "write-ungated": "A tool that may change something runs without approval, and no exemption says so.",
@@ -19,6 +19,7 @@ RULES: Final[dict[str, str]] = {
     "pattern-shadowed": "A pattern changes nothing, because other entries decide on every tool it matches.",
     "exemption-never-applies": "Every tool that the exemption matches is denied.",
     "exemption-by-name": "An exemption names no source, so that a tool of any source can bear the name.",
+    "exemption-of-destructive": "An exemption with a * in it lets destructive calls run.",
     "exemption-reaches-further": "An exemption that ends in * inside a path segment matches other segments as well.",
     "rule-never-applies": "No call that waits is governed by the rule.",
     "rule-auto-approves": "Calls are approved when nobody decides in time.",
@@ -37,6 +38,7 @@ _CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     entries.adds_nothing,
     entries.rule_never_applies,
     entries.exemption_by_name,
+    entries.exemption_of_destructive,
     entries.exemption_reaches_further,
     entries.form_matches_less,
     entries.misses_a_twin,

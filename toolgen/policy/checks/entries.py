@@ -107,6 +107,19 @@ def exemption_by_name(facts: Facts) -> Iterator[Finding]:
         yield _finding("exemption-by-name", Level.warning, entry, message, hint, texts[0] if len(texts) == 1 else "")
 
 
+def exemption_of_destructive(facts: Facts) -> Iterator[Finding]:
+    """Exemptions with a `*` that let a destructive call run: who means that names its endpoint."""
+    for entry in facts.of("exempt"):
+        if entry.pattern.target.is_literal:
+            continue
+        numbers = [one for one in entry.matched if facts.results[one].outcome is Outcome.allowed]
+        numbers = [one for one in numbers if one in facts.destructive]
+        if numbers:
+            message = f"{entry.pattern} exempts {facts.names(numbers)}: destructive calls run"
+            hint = f"exempt less, or {facts.pattern_for(numbers[0])} by itself if it may run"
+            yield _finding("exemption-of-destructive", Level.warning, entry, message, hint)
+
+
 def exemption_reaches_further(facts: Facts) -> Iterator[Finding]:
     """Exemptions like `http.get:/agents*`, where `/agents/{id}` was meant and `/agentstore` is matched as well."""
     for entry in facts.of("exempt"):
