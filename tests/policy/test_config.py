@@ -754,6 +754,12 @@ def test_a_pattern_that_yaml_reads_as_something_else_is_told_to_stand_in_quotes(
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SourceError) as caught:
         ApprovalConfig.load(path)
+    assert caught.value.message == f"{path} is not valid YAML"
     assert {problem.hint for problem in caught.value.problems} == {
         "in YAML a pattern stands in quotes where it begins with *, and within [ ] where it has braces"
     }
+
+
+def test_a_value_that_no_file_could_hold_is_told_as_that() -> None:
+    (problem,) = problems({"maxPausesPerTurn": object()})
+    assert problem.message == "expected a whole number from 1 to 10, this is none of what YAML and JSON have"

@@ -362,8 +362,10 @@ def test_a_gate_takes_one_toolset_or_several_and_nothing_that_is_no_config() -> 
     assert Gate(None, pets()).tools[0].name == Gate(None, [pets()]).tools[0].name
     assert ApprovalConfig.parse({"requireApproval": ["petstore:*"]}, pets()).require_approval
     for wrong in ({"requireApproval": ["*"]}, "approvals.yaml", [3]):
-        with pytest.raises(TypeError, match="expected ApprovalConfig"):
+        with pytest.raises(TypeError, match="expected ApprovalConfig, not (str|int);"):
             Gate(wrong, pets())  # type: ignore[arg-type]
+    gate = Gate(None, pets())
+    assert [gate.outcome_of(tool).tool for tool in gate.tools] == list(gate.tools)
 
 
 def test_a_refused_call_says_which_name_is_unknown_and_where() -> None:

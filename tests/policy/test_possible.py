@@ -167,3 +167,9 @@ def test_a_name_too_long_fails_at_its_first_character_too_many() -> None:
     assert impossible_in_name("a" * 128 + "*") is None
     assert impossible_in_name("a*" * 129) == 256
     assert impossible_in_name("ab/") == 2
+
+
+def test_every_capital_may_stand_in_braces_and_only_these_close_them() -> None:
+    assert impossible_in_path("/pets/{ABCDEFGHIJKLMNOPQRSTUVWXYZ}") is None
+    assert impossible_in_path("/pets/{petX/y}/z") is None
+    assert impossible_in_path("/pets/{a}}") == len("/pets/{a}")

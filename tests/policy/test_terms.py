@@ -241,6 +241,9 @@ def test_time_approves_nothing_that_is_destructive_has_approvers_or_is_not_so_in
 ) -> None:
     held = terms(rule("deploy", APPROVE, 5, **more), **given)
     assert (held.timeout_policy, held.approval_timeout) == (WAIT, None)
+    (one,) = classified(rule("deploy", APPROVE, 5, **more), calls="deploy", **given).calls
+    waiting = [layer.terms for layer in one.result.layers if layer.terms and layer.terms.timeout_policy is WAIT]
+    assert {held.approval_timeout for held in waiting} == {None}
     assert batch(rule("deploy", APPROVE, 5, **more), **given)[:2] == (WAIT, None)
 
 
