@@ -362,7 +362,7 @@ def test_a_gate_takes_one_toolset_or_several_and_nothing_that_is_no_config() -> 
     assert Gate(None, pets()).tools[0].name == Gate(None, [pets()]).tools[0].name
     assert ApprovalConfig.parse({"requireApproval": ["petstore:*"]}, pets()).require_approval
     for wrong in ({"requireApproval": ["*"]}, "approvals.yaml", [3]):
-        with pytest.raises(TypeError, match="expected ApprovalConfig, not (str|int);"):
+        with pytest.raises(TypeError, match=r"expected ApprovalConfig, not (str|int);"):
             Gate(wrong, pets())  # type: ignore[arg-type]
     gate = Gate(None, pets())
     assert [gate.outcome_of(tool).tool for tool in gate.tools] == list(gate.tools)
