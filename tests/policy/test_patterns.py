@@ -290,8 +290,13 @@ def test_fewer_stars_are_more_specific_and_then_more_characters() -> None:
 
 @pytest.mark.parametrize("text", [None, 7, b"http:*", ["http:*"], {"http:*": 1}])
 def test_what_is_no_text_is_no_pattern(text: Any) -> None:
-    with pytest.raises(TypeError, match="a pattern is a text"):
+    with pytest.raises(TypeError, match=f"^a pattern is a text, not {type(text).__name__}$"):
         Pattern(text)
+
+
+def test_a_refused_pattern_says_so_first() -> None:
+    with pytest.raises(PatternError, match="^no call could match this pattern\n"):
+        Pattern("htp:*")
 
 
 def test_a_beginning_without_a_star_is_tried_on_none_of_thousands_of_sources(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,3 +173,7 @@ def test_every_capital_may_stand_in_braces_and_only_these_close_them() -> None:
     assert impossible_in_path("/pets/{ABCDEFGHIJKLMNOPQRSTUVWXYZ}") is None
     assert impossible_in_path("/pets/{petX/y}/z") is None
     assert impossible_in_path("/pets/{a}}") == len("/pets/{a}")
+
+
+def test_nothing_is_no_name_from_its_beginning_on() -> None:
+    assert impossible_in_name("") == impossible_in_name("/") == 0
