@@ -295,7 +295,7 @@ def test_what_is_no_text_is_no_pattern(text: Any) -> None:
 
 
 def test_a_refused_pattern_says_so_first() -> None:
-    with pytest.raises(PatternError, match="^no call could match this pattern\n"):
+    with pytest.raises(PatternError, match=r"^no call could match this pattern\n"):
         Pattern("htp:*")
 
 
