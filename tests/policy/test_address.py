@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -230,7 +232,7 @@ def test_the_name_of_a_server_forges_no_line_of_the_error() -> None:
 
 def test_what_is_neither_a_toolset_nor_a_list_is_a_mistake_in_the_program() -> None:
     for given in (None, "mcp", {"source": "mcp"}, pets().tools[0]):
-        with pytest.raises(TypeError, match="expected Toolset or ToolList"):
+        with pytest.raises(TypeError, match="expected Toolset, ToolList or something with a name and tools"):
             known_tools([given])  # type: ignore[list-item]
 
 
@@ -266,3 +268,29 @@ def test_every_tool_that_generation_makes_is_known() -> None:
     assert isinstance(tool.tool, Tool)
     assert tool.endpoint is not None
     assert Pattern(f"http.post:{tool.endpoint.path}").matches(tool.addresses[0])
+
+
+@dataclass
+class Named:
+    """A source of a program's own: it has a name and tools."""
+
+    name: str
+    given: list[Any]
+
+    def tools(self) -> list[Any]:
+        return self.given
+
+
+def test_anything_with_named_tools_is_a_source() -> None:
+    wipe = SimpleNamespace(name="wipe", destructive=True)
+    found = {tool.name: tool for tool in known_tools([Named("files", ["read", wipe]), Named("builtin", ["now"])])}
+    assert [found[name].sources for name in ("read", "wipe", "now")] == [
+        ("mcp", "files"),
+        ("mcp", "files"),
+        ("builtin",),
+    ]
+    assert [found[name].is_destructive for name in ("read", "wipe", "now")] == [False, True, False]
+    assert known_tools(SimpleNamespace(name="files", tools=("read",)))[0].source == "files"
+    with pytest.raises(RegistrationError) as caught:
+        known_tools([Named("http", ["x"]), Named("Files", ["a b", None, SimpleNamespace(title="no name")])])
+    assert len(caught.value.problems) == 5

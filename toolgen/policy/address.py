@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from toolgen.errors import Problem, RegistrationError
 from toolgen.openapi.endpoint import endpoint_path
@@ -76,8 +76,24 @@ class ToolList:
     destructive: Sequence[str] = ()
 
 
+@runtime_checkable
+class NamedTools(Protocol):
+    """Anything with named tools: `tools()` gives names, or things with a `name` (and `destructive`, where true).
+
+    `name` is a reserved source (`builtin`), else that of an MCP server.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the tools answer to."""
+
+    def tools(self) -> Iterable[Any]:
+        """The tools there are."""
+
+
+Source: TypeAlias = Toolset | ToolList | NamedTools
 # Where tools come from, one or several: what everything takes that looks at tools.
-Toolsets: TypeAlias = Iterable[Toolset | ToolList] | Toolset | ToolList
+Toolsets: TypeAlias = Iterable[Source] | Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +189,12 @@ class Vocabulary:
 
 
 def listed(toolsets: Toolsets) -> list[Toolset | ToolList]:
-    """The toolsets as a list, also where it is a single one."""
-    return [toolsets] if isinstance(toolsets, Toolset | ToolList) else list(toolsets)
+    """The toolsets as a list, also where it is a single one; what merely has named tools as a list of names.
+
+    Raises TypeError for what is none of these.
+    """
+    is_one = isinstance(toolsets, Toolset | ToolList | NamedTools)
+    return [_as_toolset(one) for one in ([toolsets] if is_one else toolsets)]  # type: ignore[union-attr]
 
 
 def known_tools(toolsets: Toolsets) -> tuple[KnownTool, ...]:
@@ -224,11 +244,24 @@ def _tools(given: Toolset | ToolList) -> tuple[str, list[KnownTool]]:
         return str(given.api), [
             KnownTool(tool.name, sources, tool.endpoint, tool.destructive is True, tool) for tool in given.tools
         ]
-    if not isinstance(given, ToolList):
-        raise TypeError(f"expected Toolset or ToolList, not {type(given).__name__}")
     own = (given.source,) if given.server is None else (given.source, given.server)
     destructive = _listed(given.destructive)
     return str(own[-1]), [KnownTool(name, own, None, name in destructive) for name in _listed(given.names)]
+
+
+def _as_toolset(given: object) -> Toolset | ToolList:
+    if isinstance(given, Toolset | ToolList):
+        return given
+    if not isinstance(given, NamedTools):
+        raise TypeError(f"expected Toolset, ToolList or something with a name and tools(), not {type(given).__name__}")
+    held: Any = given.tools
+    tools = list(held() if callable(held) else held)
+    # What has no name that is a text is refused with the others, all at once.
+    names: list[Any] = [tool if isinstance(tool, str) else getattr(tool, "name", None) for tool in tools]
+    destructive = [name for name, tool in zip(names, tools, strict=True) if getattr(tool, "destructive", None) is True]
+    if given.name in RESERVED_SOURCES:
+        return ToolList(given.name, names, destructive=destructive)
+    return ToolList(MCP, names, given.name, destructive)
 
 
 def _listed(value: object) -> list[Any]:
