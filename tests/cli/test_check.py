@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -360,3 +361,15 @@ def test_wrong_usage_is_one_clear_message(toolgen, config, tools, files, args, s
     result = toolgen("check", *args)
     assert (result.exit_code, result.stdout, files()) == (2, "", before)
     assert says in result.stderr
+
+
+def test_a_config_that_is_written_replaces_files_only_and_keeps_their_permissions(toolgen, tools, tmp_path):
+    target = tmp_path / "made.yaml"
+    target.write_text("old: true\n", encoding="utf-8")
+    target.chmod(0o640)
+    assert toolgen("check", "--suggest", "--tools", tools, "-o", str(target), "--force").exit_code == 0
+    assert (target.stat().st_mode & 0o777, "requireApproval:" in target.read_text(encoding="utf-8")) == (0o640, True)
+    os.mkfifo(tmp_path / "pipe.yaml")
+    result = toolgen("check", "--suggest", "--tools", tools, "-o", str(tmp_path / "pipe.yaml"), "--force")
+    assert (result.exit_code, "is not a regular file" in result.stderr) == (1, True)
+    assert (tmp_path / "pipe.yaml").is_fifo()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from typing import Any
 from toolgen.cli.output import in_line, print_json, write, write_bytes
 from toolgen.errors import ApprovalConfigError, Problem, ToolgenError, ToolsetError, UsageError
 from toolgen.tools.files import load_toolset
+from toolgen.tools.files.atomic import replace_file
 from toolgen.tools.model import Toolset
 
 
@@ -102,16 +100,7 @@ def _print(data: dict[str, Any] | None, text: str, start: Start) -> None:
 
 
 def _save(text: str, path: Path, force: bool) -> None:
-    """Write a file in one step."""
+    """Write a file in one step, over one that is there only by force."""
     if path.exists() and not force:
         raise ToolgenError(f"{path} is there already (write to another name; --force overwrites it)")
-    target = Path(os.path.realpath(path))
-    stage = target.with_name(f".toolgen-{secrets.token_hex(8)}{target.suffix}")
-    try:
-        stage.write_bytes(text.encode())
-        os.replace(stage, target)
-    except OSError as error:
-        raise ToolgenError(f"{path} cannot be written: {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):
-            stage.unlink()
+    replace_file(path, text.encode())

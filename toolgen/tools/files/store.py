@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-import stat
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from toolgen.errors import Problem, SourceError, ToolsetEdited, ToolsetError
+from toolgen.tools.files.atomic import replace_file
 from toolgen.tools.files.form import digest, from_dict, stamped, to_dict
 from toolgen.tools.model import Toolset
 
@@ -31,7 +29,7 @@ def save_toolset(toolset: Toolset, path: str | PathLike[str]) -> None:
     The file is replaced in one step and keeps its permissions; of a symbolic link the target is
     replaced. If writing fails the old file stays as it was.
     """
-    _replace(Path(path), _bytes_for(toolset, Path(path)))
+    replace_file(Path(path), _bytes_for(toolset, Path(path)), ToolsetError)
 
 
 def load_toolset(path: str | PathLike[str]) -> Toolset:
@@ -118,59 +116,6 @@ def _bytes_for(toolset: Toolset, path: Path) -> bytes:
         return as_json
     as_yaml = _render(data, json=False)
     return as_json if len(as_yaml) > MOST_YAML else as_yaml
-
-
-def _replace(path: Path, content: bytes) -> None:
-    target = Path(os.path.realpath(path))
-    try:
-        mode = _mode_of(target)
-        temporary = target.parent / f".toolgen-{secrets.token_hex(8)}.tmp"
-        try:
-            _write(temporary, content, mode)
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
-        _sync_folder(target.parent)
-    except FileNotFoundError:
-        raise ToolsetError(f"{path} cannot be written: there is no folder {target.parent}") from None
-    except OSError as error:
-        raise ToolsetError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def _mode_of(target: Path) -> int | None:
-    """The permissions of the file that is there, None without one. Raises ToolsetError where none can be replaced."""
-    try:
-        found = target.lstat()
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        kind = "is a directory" if stat.S_ISDIR(found.st_mode) else "is not a regular file"
-        raise ToolsetError(f"{target} {kind}; name a file to write the toolset to")
-    if not os.access(target, os.W_OK):
-        raise ToolsetError(f"{target} cannot be written: it is read-only")
-    return stat.S_IMODE(found.st_mode)
-
-
-def _write(temporary: Path, content: bytes, mode: int | None) -> None:
-    """Make a file and have it on the disk; a new one gets the permissions the umask leaves."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with open(os.open(temporary, flags, 0o666 if mode is None else 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        if mode is not None:
-            os.chmod(temporary, mode)
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every system can open or sync a folder
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes]:
