@@ -11,20 +11,16 @@ from typing import Any
 from toolgen.errors import ApprovalConfigError, PatternError, Problem, SyntaxFault
 from toolgen.policy.address import KnownTool, Toolsets, Vocabulary, is_source_name, known_tools
 from toolgen.policy.config import (
-    MOST_AUTO_APPROVALS,
-    MOST_PAUSES,
     ApprovalConfig,
     Friction,
-    NoProgress,
     Rule,
-    TimeoutPolicy,
     Unmatched,
     key_of,
 )
 from toolgen.policy.contradictions import contradictions, warnings
 from toolgen.policy.patterns import Glob, Pattern
 from toolgen.policy.text import counted, visible
-from toolgen.policy.values import Values, shown
+from toolgen.policy.values import BUDGETS, FRICTION, Values, shown
 from toolgen.tools.files.places import Place, written
 from toolgen.tools.naming import api_name
 
@@ -172,17 +168,8 @@ def _by_field(kind: type[Friction], values: Mapping[str, Any]) -> dict[str, Any]
 
 
 _Reads = Callable[[Reader, Place, Any], Any]
-_FRICTION: dict[str, _Reads] = {
-    "timeoutPolicy": lambda reader, place, value: reader.word(place, value, TimeoutPolicy),
-    "approvalTimeout": Reader.duration,
-    "approvalValidity": Reader.duration,
-    "pauseReason": Reader.text,
-    "pendingMessage": Reader.text,
-    "approvers": Reader.approvers,
-    "allowSelfApproval": Reader.flag,
-}
 # How the value of each key is read.
-RULE: dict[str, _Reads] = {"match": Reader.pattern, **_FRICTION}
+RULE: dict[str, _Reads] = {"match": Reader.pattern, **FRICTION}
 CONFIG: dict[str, _Reads] = {
     "$schema": Reader.schema,
     "requireApproval": Reader.patterns,
@@ -191,10 +178,8 @@ CONFIG: dict[str, _Reads] = {
     "destructive": Reader.patterns,
     "unmatched": lambda reader, place, value: reader.word(place, value, Unmatched),
     "rules": Reader.rules,
-    **_FRICTION,
-    "maxPausesPerTurn": lambda reader, place, value: reader.number(place, value, 1, MOST_PAUSES),
-    "maxAutoApprovalsPerTurn": lambda reader, place, value: reader.number(place, value, 0, MOST_AUTO_APPROVALS),
-    "onNoProgress": lambda reader, place, value: reader.word(place, value, NoProgress),
+    **FRICTION,
+    **BUDGETS,
     "apis": Reader.names,
     "mcpServers": Reader.names,
 }

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from toolgen.errors import Problem
 from toolgen.policy.advice import edits
+from toolgen.policy.config import MOST_AUTO_APPROVALS, MOST_PAUSES, NoProgress, TimeoutPolicy
 from toolgen.policy.durations import meant_duration, read_duration
 from toolgen.policy.patterns import Pattern
 from toolgen.policy.text import visible
@@ -192,3 +193,21 @@ def _nearest(text: str, known: Sequence[str]) -> str:
 
 def _most_edits(word: str) -> int:
     return max(2, len(word) // 3)
+
+
+Reads = Callable[[Values, Place, Any], Any]
+# How the values of keys are read that are no patterns: what holds while calls wait, and what a turn may spend.
+FRICTION: Final[dict[str, Reads]] = {
+    "timeoutPolicy": lambda reader, place, value: reader.word(place, value, TimeoutPolicy),
+    "approvalTimeout": Values.duration,
+    "approvalValidity": Values.duration,
+    "pauseReason": Values.text,
+    "pendingMessage": Values.text,
+    "approvers": Values.approvers,
+    "allowSelfApproval": Values.flag,
+}
+BUDGETS: Final[dict[str, Reads]] = {
+    "maxPausesPerTurn": lambda reader, place, value: reader.number(place, value, 1, MOST_PAUSES),
+    "maxAutoApprovalsPerTurn": lambda reader, place, value: reader.number(place, value, 0, MOST_AUTO_APPROVALS),
+    "onNoProgress": lambda reader, place, value: reader.word(place, value, NoProgress),
+}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from toolgen.errors import ApprovalConfigError, Problem, did_you_mean
 from toolgen.policy.address import KnownTool
-from toolgen.policy.config import MOST_AUTO_APPROVALS, MOST_PAUSES, NoProgress, TimeoutPolicy
+from toolgen.policy.config import TimeoutPolicy
 from toolgen.policy.patterns import LONGEST, Glob
 from toolgen.policy.text import counted, several, visible
-from toolgen.policy.values import Values, shown
+from toolgen.policy.values import BUDGETS, FRICTION, Values, shown
 from toolgen.tools.files.places import Place, written
 
 
@@ -217,17 +217,6 @@ def _in_groups(place: Place, value: Any) -> Problem:
 IN_GROUPS: Final = "inGroupTurns"
 _WAITS = TimeoutPolicy.WAIT_INDEFINITELY.value
 _LEVELS = frozenset({"hitlConfig", "toolApprovals"})
-_Reads = Callable[[Values, Place, Any], Any]
-_FRICTION: dict[str, _Reads] = {
-    "timeoutPolicy": lambda reader, place, value: reader.word(place, value, TimeoutPolicy),
-    "approvalTimeout": Values.duration,
-    "pauseReason": Values.text,
-    "pendingMessage": Values.text,
-}
-_VALUES: dict[str, _Reads] = {
-    **_FRICTION,
-    "maxPausesPerTurn": lambda reader, place, value: reader.number(place, value, 1, MOST_PAUSES),
-    "maxAutoApprovalsPerTurn": lambda reader, place, value: reader.number(place, value, 0, MOST_AUTO_APPROVALS),
-    "onNoProgress": lambda reader, place, value: reader.word(place, value, NoProgress),
-}
+_FRICTION = {key: FRICTION[key] for key in ("timeoutPolicy", "approvalTimeout", "pauseReason", "pendingMessage")}
+_VALUES = _FRICTION | BUDGETS
 _INNER = ("requireApproval", "exempt", "rules", IN_GROUPS, *_VALUES)
