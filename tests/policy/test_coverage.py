@@ -419,11 +419,13 @@ def test_a_read_that_only_speaks_of_changes_is_no_finding(path: str, keys: Any) 
     assert found("read-that-writes", None, operation("get", path, **keys)) == []
 
 
-def test_a_write_and_a_read_that_is_marked_destructive_are_told_apart() -> None:
+def test_a_read_that_counts_as_destructive_is_a_write_that_runs_ungated() -> None:
     assert found("read-that-writes", {"unmatched": "allow"}, operation("post", "/pets/delete")) == []
-    marked = {"destructive": ["http:getPet"], "requireApproval": ["http.post:*"], "unmatched": "allow"}
-    (finding,) = found("read-that-writes", marked)
-    assert finding.message.startswith("getPet is a GET")
+    marked = {"destructive": ["http:getPet"], "requireApproval": ["http.post:*", "http.delete:*"], "unmatched": "allow"}
+    (finding,) = found("write-ungated", marked)
+    assert (finding.level, finding.suggestion) == ("error", "http.get:/pets/{petId}")
+    assert found("read-that-writes", marked) == []
+    assert found("write-ungated", {**marked, "exempt": ["http.get:*"]}) == []
 
 
 @pytest.mark.parametrize(
@@ -591,6 +593,7 @@ def test_thousands_of_patterns_are_checked_against_a_thousand_tools() -> None:
         ),
         ({"unmatched": "require", "exempt": ["http.*:*"], "deny": ["http.delete:*"]}, []),
         ({"unmatched": "require", "exempt": ["http.get:*", "http.delete:/pets/{petId}"]}, []),
+        ({"unmatched": "require", "exempt": ["http.*:/pets/{petId}"]}, ["deletePet"]),
     ],
 )
 def test_an_exemption_with_a_star_that_lets_destructive_calls_run_names_them(config: Any, names: list[str]) -> None:

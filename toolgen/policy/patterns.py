@@ -132,6 +132,11 @@ class Pattern:
             object.__setattr__(self, name, value)
 
     @property
+    def is_literal(self) -> bool:
+        """Whether there is no `*` in it: it names what it matches."""
+        return self.target.is_literal and (self.before is None or self.before.is_literal)
+
+    @property
     def says(self) -> str:
         """The text with each run of `*` as one: patterns that say the same match the same."""
         return _RUNS.sub("*", self.text)

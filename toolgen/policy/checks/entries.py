@@ -110,7 +110,7 @@ def exemption_by_name(facts: Facts) -> Iterator[Finding]:
 def exemption_of_destructive(facts: Facts) -> Iterator[Finding]:
     """Exemptions with a `*` that let a destructive call run: who means that names its endpoint."""
     for entry in facts.of("exempt"):
-        if entry.pattern.target.is_literal:
+        if entry.pattern.is_literal:
             continue
         numbers = [one for one in entry.matched if facts.results[one].outcome is Outcome.allowed]
         numbers = [one for one in numbers if one in facts.destructive]

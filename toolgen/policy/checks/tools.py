@@ -14,11 +14,12 @@ from toolgen.tools.files.places import written
 
 
 def write_ungated(facts: Facts) -> Iterator[Finding]:
-    """Writes that run without approval, except those that `exempt` lets run on purpose."""
+    """Writes, and reads that count as destructive, that run without approval and that `exempt` does not let run."""
     running = [
         number
         for number in facts.numbers(Outcome.allowed)
-        if facts.tools[number].is_write and not facts.results[number].where.startswith("exempt")
+        if (facts.tools[number].is_write or number in facts.destructive)
+        and not facts.results[number].where.startswith("exempt")
     ]
     where = "unmatched" if facts.config.unmatched else "requireApproval"
     if running and facts.config.is_off:
@@ -39,13 +40,13 @@ def write_ungated(facts: Facts) -> Iterator[Finding]:
 
 def read_that_writes(facts: Facts) -> Iterator[Finding]:
     """Reads that run and whose operation says that it changes something, except those exempt by their own endpoint."""
-    on_purpose = {number for one in facts.of("exempt") if one.pattern.target.is_literal for number in one.matched}
+    on_purpose = {number for one in facts.of("exempt") if one.pattern.is_literal for number in one.matched}
     for number in facts.numbers(Outcome.allowed):
         tool, result = facts.tools[number], facts.results[number]
-        if tool.is_write or number in on_purpose or tool.tool is None or tool.endpoint is None:
+        if tool.is_write or number in facts.destructive or number in on_purpose:
             continue
-        said = "it is marked as destructive" if number in facts.destructive else change_of(tool.tool)
-        if not said:
+        said = change_of(tool.tool) if tool.tool else ""
+        if not said or tool.endpoint is None:
             continue
         pattern = facts.pattern_for(number)
         hint = f"write {pattern} in requireApproval, or in exempt if it changes nothing"
