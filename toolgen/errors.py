@@ -15,7 +15,15 @@
     │   └── ToolsetEdited             a toolset file was edited by hand and would be overwritten
     ├── ApprovalConfigError           an approval config is not valid
     │   └── PatternError              a pattern can match nothing
-    └── RegistrationError             tools that approval patterns could not tell apart
+    ├── RegistrationError             tools that approval patterns could not tell apart
+    ├── RequestError                  no request can be made of a call
+    │   ├── ArgumentsError            the model's arguments are not valid, or lead where they must not
+    │   ├── ServerError               it is not known which server the request goes to
+    │   └── ContractError             the request is not what the document describes
+    ├── CredentialsError              references or credentials are not valid; found when they are loaded
+    └── DispatchRefused               a request must not be sent as things are; nothing was
+        ├── CredentialsMissing        a credential it needs is not there, or must not go to this origin
+        └── AddressRefused            its host has an address that requests must not go to
 
 Faults *inside* a document are values (`toolgen.openapi.diagnostics.Diagnostic`) and never stop
 the rest. What is raised here is what a person has to act on; no message contains a secret.
@@ -138,6 +146,38 @@ class PatternError(ApprovalConfigError):
 
 class RegistrationError(ToolgenError):
     """Tools that approval patterns could not tell apart: bad or repeated names, a source that is there twice."""
+
+
+class RequestError(ToolgenError):
+    """No request can be made of a call."""
+
+
+class ArgumentsError(RequestError):
+    """The model's arguments are not valid, or lead where they must not; the problems tell it what to change."""
+
+
+class ServerError(RequestError):
+    """It is not known which server the request goes to; the message says what to set."""
+
+
+class ContractError(RequestError):
+    """The request is not what the document describes, or it cannot be told."""
+
+
+class CredentialsError(ToolgenError):
+    """References or credentials are not valid; found when they are loaded, never told with a value."""
+
+
+class DispatchRefused(ToolgenError):
+    """A request must not be sent as things are; no byte of it was."""
+
+
+class CredentialsMissing(DispatchRefused):
+    """A credential the request needs is not there, or must not go to its origin."""
+
+
+class AddressRefused(DispatchRefused):
+    """The host has an address that requests must not go to; the message names the setting that allows it."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -1,0 +1,1 @@
+"""Adds credentials, sends a request once, and shapes the answer."""

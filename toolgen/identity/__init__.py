@@ -1,0 +1,1 @@
+"""Who is asking, and where their credentials may go."""
