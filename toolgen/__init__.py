@@ -9,12 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolgen.dispatch.http import Dispatcher
     from toolgen.errors import ToolgenError
+    from toolgen.functions import functions
+    from toolgen.identity.caller import Caller
     from toolgen.policy.config import ApprovalConfig
     from toolgen.policy.coverage import coverage
     from toolgen.policy.gate import Gate
     from toolgen.policy.outcomes import ToolCall
     from toolgen.policy.patterns import Pattern
+    from toolgen.request.resolve import resolve
+    from toolgen.result import ToolResult
+    from toolgen.runtime import Runtime
     from toolgen.tools.files import load_toolset
     from toolgen.tools.generate import generate
     from toolgen.tools.model import Tool, Toolset
@@ -23,29 +29,41 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "ApprovalConfig": "toolgen.policy.config",
+    "Caller": "toolgen.identity.caller",
+    "Dispatcher": "toolgen.dispatch.http",
     "Gate": "toolgen.policy.gate",
     "Pattern": "toolgen.policy.patterns",
+    "Runtime": "toolgen.runtime",
     "Tool": "toolgen.tools.model",
     "ToolCall": "toolgen.policy.outcomes",
+    "ToolResult": "toolgen.result",
     "ToolgenError": "toolgen.errors",
     "Toolset": "toolgen.tools.model",
     "coverage": "toolgen.policy.coverage",
+    "functions": "toolgen.functions",
     "generate": "toolgen.tools.generate",
     "load_toolset": "toolgen.tools.files",
+    "resolve": "toolgen.request.resolve",
 }
 
 __all__ = [
     "ApprovalConfig",
+    "Caller",
+    "Dispatcher",
     "Gate",
     "Pattern",
+    "Runtime",
     "Tool",
     "ToolCall",
+    "ToolResult",
     "ToolgenError",
     "Toolset",
     "__version__",
     "coverage",
+    "functions",
     "generate",
     "load_toolset",
+    "resolve",
 ]
 
 

@@ -17,6 +17,14 @@ class Sent(StrEnum):
     unknown = "outcome_unknown"  # bytes may have left, and no answer came: it may have been carried out
 
 
+class Refused(StrEnum):
+    """Why a call was not sent, where that is not for the model to mend."""
+
+    gated = "gated"  # a person has to approve it
+    denied = "denied"  # the approval config forbids it, or no tool is called so
+    error = "error"  # a person has to put something right: a credential, a server, an address
+
+
 @dataclass(frozen=True)
 class ToolResult:
     """What became of a call.
@@ -37,6 +45,7 @@ class ToolResult:
     message: str = ""
     retry_after: float | None = None
     problems: tuple[Mapping[str, Any], ...] = ()
+    refused: Refused | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON-ready data; what is not there is left out."""
@@ -47,6 +56,7 @@ class ToolResult:
             "headers": dict(self.headers) or None,
             "message": self.message or None,
             "retryAfterSeconds": self.retry_after,
+            "refused": self.refused.value if self.refused else None,
             "problems": [dict(problem) for problem in self.problems] or None,
         }
         found |= {key: value for key, value in optional.items() if value is not None}
@@ -59,7 +69,8 @@ class ToolResult:
         if self.sent is not Sent.answered:
             return self.message
         shown = self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)
-        lines = [] if self.ok and self.status in (200, None) else [f"HTTP {self.status}"]
-        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        told = (self.ok and self.status in (200, None)) or self.message.startswith(f"HTTP {self.status}")
+        lines = [] if told else [f"HTTP {self.status}"]
         lines += [self.message] if self.message else []
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
         return "\n".join([*lines, *([shown] if self.body is not None else [])])

@@ -8,8 +8,10 @@ a model or a document says is never looked at, so a value that looks like a refe
 | `${caller:token}` | the caller's token; in headers only, to the origin the caller addressed only |
 | `${caller:userId}` | the caller's subject |
 | `${context:NAME}` | a value the host gives for the turn; no secret |
-| `${env:NAME}` | an environment variable of this process |
-| `${file:PATH}` | the content of a file, without white space around it |
+| `${env:NAME}` | an environment variable of this process, without white space around it |
+| `${file:PATH}` | the content of a file, without white space around it; read anew for every request |
+
+`toolgen.identity.secrets` fills them in when a request is sent.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ Kind = Literal["caller", "context", "env", "file"]
 Place = Literal["path", "query", "querystring", "header", "cookie", "body"]
 
 _MARK = re.compile(r"\$\{([^{}]*)\}?")
-_BARE = re.compile(r"(?<!\$)\{\s*(?:caller|context|env|file)\s*:")
+_BARE = re.compile(r"\{\s*(?:caller|context|env|file)\s*:", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,127}")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CALLER: Final = ("token", "userId")
 _GRAMMAR: Final = "${caller:token}, ${caller:userId}, ${context:NAME}, ${env:NAME} or ${file:PATH}"
-# Where a reference of each kind may stand in a request: a secret never where it is logged or shown.
+# Where a reference of each kind may stand: a secret never in what is shown, logged or fingerprinted as it is sent.
 _PLACES: Final[dict[str, frozenset[str]]] = {
     "caller:token": frozenset({"header"}),
     "caller:userId": frozenset({"header", "query"}),
@@ -54,14 +56,19 @@ class Reference:
     @property
     def is_secret(self) -> bool:
         """Whether what it stands for must not be shown."""
-        return self.kind in ("env", "file") or (self.kind == "caller" and self.name == "token")
+        return self.kind in ("env", "file") or self.is_caller_token
+
+    @property
+    def is_caller_token(self) -> bool:
+        """Whether it stands for the caller's token, or for what an exchange gives in its place."""
+        return self.kind == "caller" and self.name == "token"
 
     def place_fault(self, place: Place) -> str:
         """Why it must not stand in a place of a request, or nothing."""
         allowed = _PLACES.get(f"{self.kind}:{self.name}") or _PLACES.get(self.kind, frozenset())
         if place in allowed:
             return ""
-        return f"{self} cannot stand in the {place}; it may in the {', '.join(sorted(allowed))}"
+        return f"{self} cannot stand in the {place}, only in: {', '.join(sorted(allowed))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import re
 
 _URL = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^{}\s\\%<>\"|^`\[\]:@]+)(?::[0-9]{0,5})?")
-_EXPRESSION = re.compile(r"(\{[^{}]+\})")
+EXPRESSION = re.compile(r"(\{[^{}]+\})")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
 _PLAIN = re.compile(r"(?:/[A-Za-z0-9\-_~!$&'()*+,;=:@]+(?:\.[A-Za-z0-9\-_~]+)*|/\{[A-Za-z0-9_-]+\})+")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -50,25 +50,25 @@ def origin_of(path: str) -> str | None:
 
 def placeholders(template: str) -> list[str]:
     """The names in a path template's expressions, in order, repeated ones repeated."""
-    return [expression[1:-1] for expression in _EXPRESSION.findall(template)]
+    return [expression[1:-1] for expression in EXPRESSION.findall(template)]
 
 
 def fragment_placeholders(path: str) -> list[str]:
     """The names in expressions behind a path's `#`, which is not part of a request."""
-    pieces = _EXPRESSION.split(path)
+    pieces = EXPRESSION.split(path)
     first = next((index for index in range(0, len(pieces), 2) if "#" in pieces[index]), len(pieces))
     return [piece[1:-1] for piece in pieces[first + 1 :: 2]]
 
 
 def skeleton(path: str) -> list[str]:
     """The segments of a normalised path; every template expression is written `{}`."""
-    return _EXPRESSION.sub("{}", path).split("/")[1:]
+    return EXPRESSION.sub("{}", path).split("/")[1:]
 
 
 def _normalised(path: str, *, keep_query: bool) -> str:
     pieces: list[str] = []
     in_query = False
-    for index, piece in enumerate(_EXPRESSION.split(_without_authority(path.strip()))):
+    for index, piece in enumerate(EXPRESSION.split(_without_authority(path.strip()))):
         if index % 2:  # an expression
             pieces.append(piece)
             continue
@@ -86,7 +86,7 @@ def _normalised(path: str, *, keep_query: bool) -> str:
     if whole[-1:] == "?":
         whole = whole[:-1]
     whole = whole if whole.startswith("/") else "/" + whole
-    dots = [s for s in _EXPRESSION.sub("{}", whole).partition("?")[0].split("/") if s in (".", "..")]
+    dots = [s for s in EXPRESSION.sub("{}", whole).partition("?")[0].split("/") if s in (".", "..")]
     if dots:
         raise ValueError(f"the path has a {dots[0]!r} segment, which clients and servers resolve differently")
     return whole

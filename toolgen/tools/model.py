@@ -8,9 +8,10 @@ schema is written `#/$defs/NAME`, as JSON Schema has it; in a file it is `#/sche
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, Strict
 from pydantic.alias_generators import to_camel
@@ -210,6 +211,14 @@ class Binding(Model):
     name: str
 
 
+class Home(NamedTuple):
+    """What a tool has from its toolset: the API's name, its server, the security schemes by name."""
+
+    api: str = ""
+    server: str | Server | None = None
+    security_schemes: Mapping[str, dict[str, Any]] = MappingProxyType({})
+
+
 class Tool(Model):
     """What a model calls, and the request that becomes of it.
 
@@ -249,6 +258,11 @@ class Tool(Model):
     def _definitions(self) -> Definitions:
         """The shared schemas the references point into; a toolset puts its own here."""
         return Definitions({})
+
+    @cached_property
+    def home(self) -> Home:
+        """What the tool has from its toolset; the toolset puts its own here."""
+        return Home()
 
     def input_schema(self) -> dict[str, Any]:
         """The tool's input as a self-contained JSON Schema 2020-12.
@@ -302,8 +316,9 @@ class Toolset(Model):
 
     def adopt(self, definitions: Definitions) -> None:
         """Let the tools find their shared schemas, equal to the toolset's own, in these definitions."""
+        home = Home(self.api, self.server, self.security_schemes)
         for tool in self.tools:
-            tool.__dict__["_definitions"] = definitions  # in the place of the cached property's value
+            tool.__dict__.update(_definitions=definitions, home=home)  # in the place of the cached properties' values
 
     @property
     def report(self) -> Report | None:

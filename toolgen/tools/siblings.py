@@ -93,7 +93,7 @@ class _Places:
         else:
             candidates = _starting(self._backwards, pieces[-1][::-1])
         for _, key in candidates:
-            if key != segment and _matches(pieces, key.replace(ANY, "x")):
+            if key != segment and fits(pieces, key.replace(ANY, "x")):
                 yield key
 
 
@@ -130,7 +130,7 @@ def _starting(words: list[tuple[str, str]], start: str) -> list[tuple[str, str]]
     return words[bisect_left(words, (start,)) : bisect_left(words, (start + _LAST,))] if start else words
 
 
-def _matches(pieces: list[str], text: str) -> bool:
+def fits(pieces: list[str], text: str) -> bool:
     """Whether a text is these pieces with at least one character between each two; in linear time."""
     first, *between, last = pieces
     if not text.startswith(first) or not text.endswith(last):

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import unquote_plus
 
 from toolgen.errors import Problem, did_you_mean
+from toolgen.identity.references import Reference
 from toolgen.openapi.encoding import MEDIA_TYPE
 from toolgen.openapi.endpoint import endpoint_path, placeholders, request_target
 from toolgen.openapi.operations import OWNED_HEADERS
@@ -19,12 +21,14 @@ from toolgen.openapi.parameters import STYLES
 from toolgen.openapi.servers import VARIABLE, expanded, server_fault
 from toolgen.tools.files.check_schemas import SchemaCheck
 from toolgen.tools.files.places import Place, written
-from toolgen.tools.model import Body, Leaf, Server, Tool, Toolset
+from toolgen.tools.model import Body, Leaf, Location, Server, Tool, Toolset
 from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
-from toolgen.tools.template import TemplateFault, argument_of, arguments_in
+from toolgen.tools.overrides import is_method_header, is_method_key
+from toolgen.tools.template import TemplateFault, argument_of, arguments_in, pieces
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_METHOD = "remove it: approval patterns see endpoint.method"
 
 
 def check_toolset(toolset: Toolset) -> list[Problem]:
@@ -105,15 +109,13 @@ def _arguments(place: Place, tool: Tool) -> Iterator[Problem]:
             hint = "1 to 64 of A-Z, a-z, 0-9, _ and -; the wire name stays in the leaf's name"
             yield _problem((*place, "parameters", "properties", name), f"{name!r} is no argument name", hint)
     used: set[str] = set()
-    for where, value in _values(place, tool):
+    for where, location, value in _values(place, tool):
         try:
-            read = arguments_in(value)
-        except TemplateFault as fault:
-            yield _problem(where, str(fault), "a leaf may read arguments and constants only")
-            continue
+            faults, read = _read(where, location, value)
         except RecursionError:
             yield _problem(where, "the value is nested too deep")
             continue
+        yield from faults
         used |= read
         for name in sorted(read - declared.keys()):
             message = f"the argument {name!r} is not declared" + did_you_mean(name, declared)
@@ -130,16 +132,49 @@ def _arguments(place: Place, tool: Tool) -> Iterator[Problem]:
             yield _problem((*place, "parameters", "properties", name), f"no leaf uses the argument {name!r}", hint)
 
 
-def _values(place: Place, tool: Tool) -> Iterator[tuple[Place, Any]]:
+def _values(place: Place, tool: Tool) -> Iterator[tuple[Place, Location, Any]]:
     """Every leaf's value and where it stands."""
     request = (*place, "request")
     counts: dict[str, int] = {}
     for location, _, value in tool.request.leaves():
         if location in ("querystring", "body"):
-            yield (*request, location, "value"), value
+            yield (*request, location, "value"), location, value
             continue
         index = counts[location] = counts.get(location, -1) + 1
-        yield (*request, location, index, "value"), value
+        yield (*request, location, index, "value"), location, value
+
+
+def _read(place: Place, location: Location, value: Any) -> tuple[list[Problem], set[str]]:
+    """What is wrong with the texts of a value, and the arguments they read."""
+    found: list[Problem] = []
+    used: set[str] = set()
+    for where, text, is_key in _texts(place, value):
+        try:
+            references = [piece for piece in pieces(text) if isinstance(piece, Reference)]
+            used |= frozenset() if is_key else arguments_in(text)
+        except TemplateFault as fault:
+            if not is_key or "${" in text:  # a key is sent as it is written, and holds no template
+                found.append(_problem(where, str(fault), fault.hint))
+            continue
+        if is_key and references:
+            found.append(_problem(where, "a key cannot hold a reference", "references stand in values"))
+            continue
+        misplaced = filter(None, (reference.place_fault(location) for reference in references))
+        found += [_problem(where, told, "`credentials:` binds secrets to security schemes") for told in misplaced]
+    return found, used
+
+
+def _texts(place: Place, value: Any) -> Iterator[tuple[Place, str, bool]]:
+    """Every text of a value, with its place and whether it is the key of a mapping."""
+    if isinstance(value, str):
+        yield place, value, False
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield (*place, str(key)), str(key), True
+            yield from _texts((*place, str(key)), item)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _texts((*place, index), item)
 
 
 def _endpoint(place: Place, tool: Tool) -> Iterator[Problem]:
@@ -157,6 +192,10 @@ def _endpoint(place: Place, tool: Tool) -> Iterator[Problem]:
         yield from _normalised(where, template, request_target)
         if _quietly(endpoint_path, template) not in (None, path):
             yield _problem(where, "this is not the endpoint's path", "approval patterns see endpoint.path")
+        for pair in template.partition("?")[2].split("&"):
+            name = unquote_plus(pair.partition("=")[0])
+            if is_method_key(name):
+                yield from _overriding(where, name, "")
     yield from _placeholders((*place, "request", "path"), placeholders(template), request.path)
 
 
@@ -196,6 +235,8 @@ def _leaf(place: Place, location: str, leaf: Leaf) -> Iterator[Problem]:
         elif leaf.name.lower() in OWNED_HEADERS:
             hint = "it is set by the body's media type, by credentials or by the client"
             yield _problem((*place, "name"), f"the header {leaf.name} cannot be a leaf", hint)
+    if is_method_header(leaf.name) if location == "header" else is_method_key(leaf.name):
+        yield from _overriding((*place, "name"), leaf.name, leaf.value)
     legal = STYLES[location][1] if location in STYLES else frozenset()  # a whole query string has none
     if leaf.style is not None and leaf.style not in legal:
         yield _style((*place, "style"), f"{leaf.style!r} is no style of a {location} parameter", legal)
@@ -203,6 +244,16 @@ def _leaf(place: Place, location: str, leaf: Leaf) -> Iterator[Problem]:
         yield from _media_type((*place, "mediaType"), leaf.media_type)
     if isinstance(leaf.value, str):
         yield from _constant((*place, "value"), location, leaf.value)
+
+
+def _overriding(place: Place, name: str, value: Any) -> Iterator[Problem]:
+    """A constant that has a server use another method; what a model writes there is refused at each call."""
+    try:
+        constant = not arguments_in(value)
+    except (TemplateFault, RecursionError):  # said of its value
+        return
+    if constant:
+        yield _problem(place, f"{name} would have some servers use another method than the endpoint's", _METHOD)
 
 
 def _constant(place: Place, location: str, value: str) -> Iterator[Problem]:
@@ -215,6 +266,9 @@ def _constant(place: Place, location: str, value: str) -> Iterator[Problem]:
 
 def _body(place: Place, body: Body) -> Iterator[Problem]:
     yield from _media_type((*place, "mediaType"), body.media_type)
+    for key, value in body.value.items() if isinstance(body.value, dict) else ():
+        if is_method_key(str(key)):
+            yield from _overriding((*place, "value", str(key)), str(key), value)
     for name, encoding in body.encoding.items():
         where = (*place, "encoding", name)
         legal = STYLES["query"][1]

@@ -1,0 +1,177 @@
+"""Connections and what is sent over them: one pool per API, origin, credential, tenant and event loop.
+
+Two callers whose requests would need different credentials never share a connection, nor do two tenants:
+some servers bind what they know of a caller to the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from toolgen.dispatch.prepared import Addition, prepared
+from toolgen.dispatch.settings import ClientCertificate, Http
+from toolgen.dispatch.tokens import Tokens
+from toolgen.dispatch.upstream import Upstream
+from toolgen.identity.caller import DEFAULT_TENANT, Caller, Secret
+from toolgen.identity.credentials import Applied, Certificate
+from toolgen.identity.exchange import Exchanges
+from toolgen.identity.origin import Origin
+from toolgen.identity.redact import Redactor
+from toolgen.identity.secrets import fill
+from toolgen.request.model import ResolvedRequest
+from toolgen.request.text import percent
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+MOST_POOLS: Final = 200  # kept open; more only while all of them are in use
+
+
+class PoolKey(NamedTuple):
+    """What a pool of connections is for. `credential` is the digest of the unresolved credential."""
+
+    api: str
+    origin: Origin
+    credential: str
+    tenant: str
+
+
+@dataclass(slots=True)
+class _Pool:
+    transport: httpx2.AsyncBaseTransport
+    users: int = 0
+
+
+@dataclass(slots=True)
+class _Loop:
+    """What belongs to one event loop."""
+
+    pools: OrderedDict[PoolKey, _Pool] = field(default_factory=OrderedDict)
+    tokens: Tokens = field(default_factory=Tokens)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A request that is complete, where to send it, and what must be shown nowhere from now on."""
+
+    request: httpx2.Request = field(repr=False)
+    transport: httpx2.AsyncBaseTransport
+    redactor: Redactor = field(repr=False)
+
+
+class Pools:
+    """The connections of one dispatcher."""
+
+    def __init__(self, http: Http, transport: httpx2.AsyncBaseTransport | None) -> None:
+        self._http = http
+        self._given = transport
+        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = weakref.WeakKeyDictionary()
+        self._context: ssl.SSLContext | None = None
+
+    @asynccontextmanager
+    async def ready(
+        self,
+        request: ResolvedRequest,
+        source: Upstream,
+        caller: Caller | None,
+        exchanges: Exchanges,
+        idempotency_key: str | None,
+    ) -> AsyncIterator[Ready]:
+        """The request with its credentials, and the pool to send it over.
+
+        Raises CredentialsMissing and DispatchRefused before anything is connected.
+        """
+        origin = request.origin
+        chosen = source.credentials.choose(request.tool.request.security, origin)
+        references = [*chosen.references, *(one for text in request.deferred for one in text.value.references)]
+        tokens = await exchanges.tokens(references, caller, origin)
+        applied = chosen.apply(caller, origin, tokens=tokens)
+        key = PoolKey(source.toolset.api, origin, chosen.digest, caller.tenant if caller else DEFAULT_TENANT)
+        secrets = list(applied.secrets)
+        added: list[Addition] = []
+        for one in request.deferred:
+            filled = fill(
+                one.value,
+                caller=caller,
+                origin=origin,
+                place=one.location,
+                encoded=one.location != "header",
+                tokens=tokens,
+            )
+            secrets += filled.secrets
+            text = filled.text.reveal()
+            added.append(Addition(one.location, one.name, text if one.location == "header" else percent(text)))
+        if caller is not None and isinstance(caller.token, Secret):
+            secrets.append(caller.token)
+        async with self._pool(key, source, applied.client_certificate) as transport:
+            if applied.client_credentials is not None:
+                token = await self._loop().tokens.client_credentials(
+                    applied.client_credentials, transport, self._http, tenant=key.tenant, digest=key.credential
+                )
+                secrets.append(token)
+                added.append(Addition("header", "Authorization", f"Bearer {token.reveal()}"))
+            sent = prepared(request, [*added, *_additions(applied)], idempotency_key)
+            yield Ready(sent, transport, Redactor(secrets))
+
+    @asynccontextmanager
+    async def _pool(
+        self, key: PoolKey, source: Upstream, certificate: Certificate | None
+    ) -> AsyncIterator[httpx2.AsyncBaseTransport]:
+        """The pool of a key; it stays open while somebody uses it."""
+        if self._given is not None:
+            yield self._given
+            return
+        pools = self._loop().pools
+        if key not in pools:
+            pools[key] = _Pool(self._new(source, certificate))
+        pools.move_to_end(key)
+        pool = pools[key]
+        pool.users += 1
+        try:
+            yield pool.transport
+        finally:
+            pool.users -= 1
+            await _close_oldest(pools)
+
+    def _new(self, source: Upstream, certificate: Certificate | None) -> httpx2.AsyncBaseTransport:
+        from toolgen.dispatch.transport import build_transport, tls_context
+
+        if certificate is not None:
+            own = ClientCertificate(certificate.certificate, certificate.key)
+            context = tls_context(self._http, certificate=own, password=certificate.password)
+        else:
+            context = self._context = self._context or tls_context(self._http)
+        return build_transport(self._http, source.allowed, context=context)
+
+    def _loop(self) -> _Loop:
+        return self._by_loop.setdefault(asyncio.get_running_loop(), _Loop())
+
+    async def aclose(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close the pools of an event loop; it must be the running one."""
+        for pool in self._by_loop.pop(loop, _Loop()).pools.values():
+            await pool.transport.aclose()
+
+
+def timeouts(http: Http) -> dict[str, Any]:
+    """The waits of one request as httpx2's transports take them, in seconds."""
+    return {"connect": http.connect, "read": http.read, "write": http.write, "pool": http.pool}
+
+
+def _additions(applied: Applied) -> list[Addition]:
+    found = [Addition("header", name, value.reveal()) for name, value in applied.headers]
+    found += [Addition("cookie", name, value.reveal()) for name, value in applied.cookies]
+    return found + [Addition("query", percent(name), percent(value.reveal())) for name, value in applied.query]
+
+
+async def _close_oldest(pools: OrderedDict[PoolKey, _Pool]) -> None:
+    idle = [key for key, pool in pools.items() if not pool.users] if len(pools) > MOST_POOLS else []
+    for key in idle[: len(pools) - MOST_POOLS]:
+        await pools.pop(key).transport.aclose()

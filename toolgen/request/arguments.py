@@ -1,0 +1,202 @@
+"""Arguments against the tool's input schema: what is wrong, told so that a model can mend it.
+
+jsonschema-rs decides, offline; the messages are ours: where, what was expected, what was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from toolgen.errors import ArgumentsError, Problem
+from toolgen.request.pertool import PerTool
+from toolgen.tools.model import Tool
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
+MOST_PROBLEMS: Final = 20
+_MOST_CHOICES: Final = 30
+_LONGEST_SHOWN: Final = 60
+_TYPES: Final = {bool: "a boolean", str: "a text", dict: "an object", list: "an array", tuple: "an array"}
+
+
+def validate(tool: Tool, arguments: Any) -> None:
+    """Check the arguments of a call.
+
+    Raises ArgumentsError with up to 20 problems; `where` of each is a JSON pointer into the arguments.
+    """
+    if not isinstance(arguments, Mapping):
+        message = f"the arguments of {tool.name} are an object, this is {_kind(arguments)}"
+        raise ArgumentsError(message, [Problem("expected an object", "/")])
+    given = arguments if isinstance(arguments, dict) else dict(arguments)
+    try:
+        validator = _validator(tool)
+        if validator.is_valid(given):
+            return
+        problems = list(_problems(validator.iter_errors(given), given, tool))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ArgumentsError(
+            f"the arguments of {tool.name} are no JSON data", [Problem(_unusable(error), "/")]
+        ) from None
+    raise ArgumentsError(f"the arguments of {tool.name} are not valid; nothing was sent", problems)
+
+
+def _build(tool: Tool) -> Draft202012Validator:
+    from jsonschema_rs import Draft202012Validator
+
+    return Draft202012Validator(tool.input_schema(), offline=True, mask="[value]")
+
+
+_validator = PerTool(_build)
+
+
+def _unusable(error: Exception) -> str:
+    nested = isinstance(error, RecursionError) or "recursion" in str(error).lower()
+    return "they are nested too deep" if nested else "only text, numbers, true, false, null, arrays and objects are"
+
+
+def _problems(errors: Iterator[ValidationError], given: dict[str, Any], tool: Tool) -> Iterator[Problem]:
+    for number, error in enumerate(errors):
+        if number == MOST_PROBLEMS:
+            yield Problem(f"there is more; the first {MOST_PROBLEMS} problems are listed")
+            return
+        yield from _told(error, given, tool.input_schema())
+
+
+def _told(error: ValidationError, given: Any, schema: Any) -> Iterator[Problem]:
+    """An error as problems: of alternatives, those of the one that comes nearest."""
+    kind = error.kind.as_dict()
+    name, where = error.kind.name, _pointer(error.instance_path)
+    value = _at(given, error.instance_path)
+    if name in ("additionalProperties", "unevaluatedProperties"):
+        known = _known_keys(schema, error.schema_path)
+        for key in kind["unexpected"]:
+            yield _unknown_key(where, str(key), known)
+    elif name == "required":
+        yield Problem("it is required and missing", f"{where}/{_escaped(str(kind['property']))}")
+    elif name in ("anyOf", "oneOf") and kind.get("context"):
+        nearest = _nearest(kind["context"])
+        if nearest:
+            for inner in nearest:
+                yield from _told(inner, given, schema)
+        else:
+            yield Problem(f"{_shown(value)} fits none of the {len(kind['context'])} alternatives", where)
+    else:
+        yield Problem(f"expected {_expected(name, kind)}, given {_shown(value)}", where, suggestion=_near(value, kind))
+
+
+def _nearest(branches: Sequence[Sequence[ValidationError]]) -> Sequence[ValidationError]:
+    """The errors of the alternative that got furthest into the value; none where alternatives fail alike."""
+    ranked = sorted(branches, key=lambda errors: (-_depth(errors), len(errors)))
+    if not ranked or not ranked[0]:
+        return ()
+    types = [any(e.kind.name == "type" and not _deeper(e, errors) for e in errors) for errors in branches]
+    fitting = [errors for errors, wrong_type in zip(branches, types, strict=True) if not wrong_type]
+    if len(fitting) == 1:  # the others want another type altogether
+        return fitting[0]
+    return ranked[0] if len(ranked) == 1 or _depth(ranked[0]) > _depth(ranked[1]) else ()
+
+
+def _deeper(error: ValidationError, among: Sequence[ValidationError]) -> bool:
+    return len(error.instance_path) > min(len(one.instance_path) for one in among)
+
+
+def _depth(errors: Sequence[ValidationError]) -> int:
+    return max((len(error.instance_path) for error in errors), default=0)
+
+
+def _expected(name: str, kind: Mapping[str, Any]) -> str:
+    """The rule that was broken, in words."""
+    limit = kind.get("limit")
+    if name == "type":
+        types = kind.get("types")
+        return " or ".join(types if isinstance(types, list) else [str(types)])
+    if name == "enum":
+        options = kind.get("options", [])
+        more = f" and {len(options) - _MOST_CHOICES} more" if len(options) > _MOST_CHOICES else ""
+        return "one of " + ", ".join(map(_literal, options[:_MOST_CHOICES])) + more
+    if name == "const":
+        return _literal(kind.get("expected_value"))
+    words = {
+        "minimum": "at least {}", "maximum": "at most {}",
+        "exclusiveMinimum": "more than {}", "exclusiveMaximum": "less than {}",
+        "minLength": "at least {} characters", "maxLength": "at most {} characters",
+        "minItems": "at least {} items", "maxItems": "at most {} items",
+        "minProperties": "at least {} properties", "maxProperties": "at most {} properties",
+    }  # fmt: skip
+    if name in words:
+        return words[name].format(limit)
+    said = {
+        "multipleOf": f"a multiple of {kind.get('multiple_of')}",
+        "pattern": f"text that matches {kind.get('pattern')}",
+        "format": f"text of the format {kind.get('format')}",
+        "uniqueItems": "items that are all different",
+        "falseSchema": "nothing here",
+        "oneOf": "exactly one of the alternatives to fit",
+        "anyOf": "one of the alternatives to fit",
+        "not": "something else",
+        "propertyNames": "other names of properties",
+    }
+    return said.get(name, f"what the schema's {name} says")
+
+
+def _unknown_key(where: str, key: str, known: Sequence[str]) -> Problem:
+    import difflib
+
+    near = difflib.get_close_matches(key, known, n=1)
+    listed = ", ".join(known[:_MOST_CHOICES]) + (" and more" if len(known) > _MOST_CHOICES else "")
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {listed}" if known else "there are none here"
+    suggestion = near[0] if near else ""
+    return Problem("this key is not known", f"{where}/{_escaped(key)}", hint=hint, suggestion=suggestion)
+
+
+def _known_keys(schema: Any, path: Sequence[str | int]) -> list[str]:
+    """The properties beside the keyword a schema path leads to; the path stands behind references already."""
+    properties = _at(schema, [*path[:-1], "properties"])
+    return list(properties) if isinstance(properties, dict) else []
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    for step in path:
+        try:
+            value = value[int(step) if isinstance(value, list | tuple) else step]
+        except (LookupError, TypeError, ValueError):
+            return None
+    return value
+
+
+def _near(value: Any, kind: Mapping[str, Any]) -> str:
+    import difflib
+
+    options = [one for one in kind.get("options", []) if isinstance(one, str)]
+    near = difflib.get_close_matches(value, options, n=1) if isinstance(value, str) else []
+    return near[0] if near else ""
+
+
+def _pointer(path: Sequence[str | int]) -> str:
+    return "".join(f"/{_escaped(str(step))}" for step in path)
+
+
+def _escaped(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def _literal(value: Any) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else _TYPES.get(type(value), "a number")
+
+
+def _shown(value: Any) -> str:
+    """What was given: the kind, and the value itself where it is short and no secret by its looks."""
+    from toolgen.identity.redact import Redactor
+
+    if isinstance(value, dict | list | tuple) or value is None:
+        return _kind(value)
+    return f"{_kind(value)} {Redactor().text(_literal(value))}"

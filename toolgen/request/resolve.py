@@ -1,0 +1,309 @@
+"""A tool and arguments become exactly the request that would be sent.
+
+Pure: no I/O, no clock, no chance; the same tool, arguments, server and context give the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from toolgen.errors import ArgumentsError, Problem, RequestError
+from toolgen.identity.caller import Caller
+from toolgen.identity.references import ReferenceText
+from toolgen.openapi.endpoint import EXPRESSION
+from toolgen.request.arguments import validate
+from toolgen.request.body import Written, write_body
+from toolgen.request.model import Deferred, ResolvedRequest
+from toolgen.request.names import header_fault, key_fault, spread_faults, taken_names
+from toolgen.request.path import path_template, value_fault
+from toolgen.request.server import Base, server_of
+from toolgen.request.styles import content, cookie_pairs, header_text, path_text, query_pairs, whole_query
+from toolgen.request.template import ABSENT, reads_model, render
+from toolgen.request.text import NotWritable, percent, spelled
+from toolgen.tools.model import Leaf, Location, Tool
+from toolgen.tools.template import argument_of, arguments_in
+
+# RFC 9110 section 5.5, without obs-text and the white space that would be cut off.
+_FIELD = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+_COOKIE_NAME = re.compile(r"""(?:(?![",;=\\])[!-~])+""")
+_COOKIE = re.compile(r"[!#-+\--:<-\[\]-~]*")  # RFC 6265 section 4.1.1, cookie-octet
+T = TypeVar("T")
+_IDEMPOTENCY: Final = ("idempotency-key", "x-idempotency-key", "idempotency-token", "x-idempotency-token")
+
+
+def resolve(
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    *,
+    server: str | None = None,
+    server_variables: Mapping[str, str] | None = None,
+    caller: Caller | None = None,
+) -> ResolvedRequest:
+    """The request that a call makes, unsent.
+
+    `server` overrides every server of the document; `server_variables` are those of its URL. Of the
+    `caller` only the `context` counts.
+
+    Raises ArgumentsError for arguments that are not valid or lead where they must not, with all problems,
+    each a JSON pointer into the arguments; ServerError where no server is known; RequestError for a value
+    that the caller's context does not have.
+    """
+    validate(tool, arguments)
+    base = server_of(tool, server, server_variables)
+    return _Resolution(tool, arguments, caller.context if caller is not None else {}).request(base)
+
+
+class _Resolution:
+    """One call on its way to a request; faults are collected, so that a model sees all of them."""
+
+    def __init__(self, tool: Tool, arguments: Mapping[str, Any], context: Mapping[str, Any]) -> None:
+        self._tool, self._arguments, self._context = tool, arguments, context
+        self._problems: list[Problem] = []
+        self._notes: list[str] = []
+        self._deferred: list[Deferred] = []
+
+    def request(self, base: Base) -> ResolvedRequest:
+        tool = self._tool
+        path, template_query = self._path()
+        query = self._query([base.query, template_query])
+        headers, idempotency = self._headers()
+        body = self._body()
+        cookies = self._cookies()
+        if self._problems:
+            self._refuse("the arguments of {} cannot be sent as they are; nothing was sent")
+        url = base.url + path + (f"?{query}" if query else "")
+        self._check_url(url, base)
+        ordered = [("Accept", _accept(tool.response.media_types))]
+        ordered += [("Content-Type", body.content_type)] if body is not None else []
+        ordered += headers + ([("Cookie", cookies)] if cookies else [])
+        return ResolvedRequest(
+            tool=tool,
+            method=tool.request.method or tool.endpoint.method.upper(),
+            url=url,
+            headers=tuple(ordered),
+            body=None if body is None else body.data,
+            server=base.url,
+            deferred=tuple(self._deferred),
+            idempotency=idempotency,
+            parts=() if body is None else body.parts,
+            notes=tuple(self._notes),
+        )
+
+    # Values
+
+    def _value(self, location: Location, leaf_value: Any) -> Any:
+        """A leaf's value, or ABSENT: also for null, which only a JSON body can say, and for what is at fault."""
+        try:
+            value = render(leaf_value, self._arguments, self._context)
+        except NotWritable as fault:
+            self._fault(leaf_value, f"the value for the {location} cannot be written: {fault}")
+            return ABSENT
+        if value is None and location != "body":
+            self._note(leaf_value, "is null and is not sent: only a JSON body has null")
+            return ABSENT
+        return value
+
+    def _written(self, leaf: Leaf, location: Location, write: Callable[[Leaf, Any], T], value: Any) -> T | None:
+        """What `write` makes of a leaf's value; nothing, with a note, for what is undefined (RFC 6570 section 2.3)."""
+        try:
+            found = write(leaf, value)
+        except NotWritable as fault:
+            self._fault(leaf.value, f"{location} {leaf.name}: {fault}")
+            return None
+        if not found and not isinstance(found, str):
+            self._undefined(leaf, location)
+        return found
+
+    def _undefined(self, leaf: Leaf, location: Location) -> None:
+        required = self._tool.parameters.get("required", ())
+        if argument_of(leaf.value) in required:
+            self._fault(leaf.value, f"{location} {leaf.name} is required, and an empty value of it is not sent at all")
+        else:
+            self._note(leaf.value, "is empty and is not sent: OpenAPI's styles have no empty array or object")
+
+    def _fault(self, leaf_value: Any, message: str) -> None:
+        names = _names(leaf_value)
+        self._problems.append(Problem(message, f"/{names[0]}" if len(names) == 1 else "/"))
+
+    def _note(self, leaf_value: Any, said: str) -> None:
+        names = _names(leaf_value)
+        self._notes.append(f"{', '.join(names) or 'a constant'} {said}")
+
+    def _defer(self, location: Any, leaf: Leaf, name: str, value: ReferenceText) -> None:
+        faults = [fault for reference in value.references if (fault := reference.place_fault(location))]
+        if faults:  # checked when a toolset is loaded; a tool made by hand was not
+            raise RequestError(f"{self._tool.name}: {faults[0]}")
+        self._deferred.append(Deferred(location, name, value))
+
+    # Places
+
+    def _path(self) -> tuple[str, str]:
+        """The path with its values, encoded, and the constant query of the template."""
+        template, tool = path_template(self._tool), self._tool
+        values: dict[str, str] = {}
+        for leaf in tool.request.path:
+            value = self._value("path", leaf.value)
+            text = None if value is ABSENT else self._path_value(leaf, value)
+            if text is None and not self._problems:
+                self._fault(leaf.value, f"the path needs a value for {{{leaf.name}}}")
+            values[leaf.name] = text or ""
+        raw = (tool.request.template or tool.endpoint.path).partition("?")[2]
+        pieces = EXPRESSION.split(raw)
+        query = "".join(values.get(piece[1:-1], "") if i % 2 else piece for i, piece in enumerate(pieces))
+        return template.fill(values), query
+
+    def _path_value(self, leaf: Leaf, value: Any) -> str | None:
+        if isinstance(value, ReferenceText):
+            raise RequestError(f"{self._tool.name}: {value} cannot stand in a path")
+        try:
+            texts = _texts(value) if leaf.media_type is None else [content(leaf.media_type, value)]
+            for fault in filter(None, map(value_fault, texts)):
+                self._fault(leaf.value, f"the value for {{{leaf.name}}} of the path {fault}")
+                return None
+        except NotWritable:
+            pass  # said when it is written
+        return self._written(leaf, "path", path_text, value)
+
+    def _query(self, constants: Iterable[str]) -> str:
+        request = self._tool.request
+        pieces = [text for text in constants if text]
+        taken = taken_names(self._tool)
+        for leaf in request.query:
+            value = self._value("query", leaf.value)
+            if value is ABSENT:
+                continue
+            if reads_model(leaf.value) and (fault := key_fault(leaf.name)):
+                self._fault(leaf.value, fault)
+            elif isinstance(value, ReferenceText):
+                self._defer("query", leaf, percent(leaf.name), value)
+            else:
+                pairs = self._written(leaf, "query", query_pairs, value) or []
+                self._check_names(leaf, value, taken["query"])
+                pieces += [f"{name}={text}" for name, text in pairs]
+        if request.querystring is not None:
+            pieces += self._querystring(request.querystring, taken["query"])
+        return "&".join(pieces)
+
+    def _querystring(self, leaf: Leaf, taken: frozenset[str]) -> list[str]:
+        """The whole query as one value (OpenAPI 3.2, `in: querystring`)."""
+        value = self._value("querystring", leaf.value)
+        if value is ABSENT:
+            return []
+        if isinstance(value, ReferenceText):
+            raise RequestError(f"{self._tool.name}: {value} cannot be a whole query")
+        text = self._written(leaf, "querystring", whole_query, value)
+        self._check_names(leaf, value, taken, whole=True)
+        return [text] if text else []
+
+    def _check_names(self, leaf: Leaf, value: Any, taken: frozenset[str], *, whole: bool = False) -> None:
+        for fault in spread_faults(leaf, value, taken, whole=whole) if reads_model(leaf.value) else ():
+            self._fault(leaf.value, fault)
+
+    def _headers(self) -> tuple[list[tuple[str, str]], str | None]:
+        """The headers, and the name of an idempotency header that is filled when the request is sent."""
+        found: list[tuple[str, str]] = []
+        idempotency = None
+        for leaf in self._tool.request.header:
+            value = self._value("header", leaf.value)
+            if value is ABSENT:
+                if leaf.name.lower() in _IDEMPOTENCY:
+                    idempotency = leaf.name
+                continue
+            if reads_model(leaf.value) and (fault := header_fault(leaf.name)):
+                self._fault(leaf.value, fault)
+            elif isinstance(value, ReferenceText):
+                self._defer("header", leaf, leaf.name, value)
+            else:
+                text = self._written(leaf, "header", header_text, value)
+                if text is not None and self._is_field(leaf, text):
+                    found.append((leaf.name, text))
+        return found, idempotency
+
+    def _is_field(self, leaf: Leaf, text: str) -> bool:
+        if _FIELD.fullmatch(text):
+            return True
+        said = "a header holds printable ASCII without line ends, and no space at its ends"
+        self._fault(leaf.value, f"header {leaf.name}: {said}")
+        return False
+
+    def _cookies(self) -> str:
+        pieces: list[str] = []
+        taken = taken_names(self._tool)["cookie"]
+        for leaf in self._tool.request.cookie:
+            value = self._value("cookie", leaf.value)
+            if value is ABSENT:
+                continue
+            if isinstance(value, ReferenceText):
+                self._defer("cookie", leaf, leaf.name, value)
+                continue
+            pairs = self._written(leaf, "cookie", cookie_pairs, value) or []
+            self._check_names(leaf, value, taken)
+            if not all(_COOKIE.fullmatch(text) for _, text in pairs) or any(
+                not _COOKIE_NAME.fullmatch(n) for n, _ in pairs
+            ):
+                self._fault(
+                    leaf.value, f"cookie {leaf.name}: a cookie has no space, quote, comma, semicolon or backslash"
+                )
+            pieces += [f"{name}={text}" for name, text in pairs]
+        return "; ".join(pieces)
+
+    def _body(self) -> Written | None:
+        body = self._tool.request.body
+        if body is None:
+            return None
+        value = self._value("body", body.value)
+        if value is ABSENT:
+            return None
+        if _holds_references(value):
+            raise RequestError(f"{self._tool.name}: a secret cannot stand in a body")
+        try:
+            return write_body(body, value)
+        except NotWritable as fault:
+            self._fault(body.value, f"the body cannot be written: {fault}")
+            return None
+
+    # The whole
+
+    def _check_url(self, url: str, base: Base) -> None:
+        """The URL is of this operation, by its own server, template and values, and of no other one."""
+        path = url.partition("?")[0].removeprefix(base.url)
+        template = path_template(self._tool)
+        if template.is_sibling(path):
+            self._problems.append(Problem("a value of the path leads to another operation of this API", "/"))
+        elif template.values(path) is None:
+            said = "a value of the path has what separates it from another value, or leads to another path"
+            self._problems.append(Problem(said, "/"))
+        if self._problems:
+            self._refuse("the arguments of {} lead to another endpoint; nothing was sent")
+
+    def _refuse(self, message: str) -> None:
+        raise ArgumentsError(message.format(self._tool.name), self._problems)
+
+
+def _names(leaf_value: Any) -> list[str]:
+    return sorted(arguments_in(leaf_value))
+
+
+def _texts(value: Any) -> list[str]:
+    """Every text that stands in the path for a value: members of arrays, keys and members of objects."""
+    if isinstance(value, dict):
+        return [text for key, item in value.items() if item is not None for text in (key, spelled(item))]
+    if isinstance(value, list | tuple):
+        return [spelled(item) for item in value if item is not None]
+    return [spelled(value)]
+
+
+def _holds_references(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_holds_references, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, ReferenceText)
+
+
+def _accept(media_types: Iterable[str]) -> str:
+    """The answers the document describes, JSON first, then anything: errors often come as something else."""
+    named = sorted(dict.fromkeys(media_types), key=lambda one: "json" not in one.lower())
+    return ", ".join(
+        [*(one for one in named if _FIELD.fullmatch(one) and one != "*/*"), "*/*;q=0.5" if named else "*/*"]
+    )
