@@ -101,10 +101,11 @@ def test_a_server_no_request_can_go_to_is_left_out_and_the_next_one_counts(url: 
     assert said(made)[0].startswith("note: a server is left out")
 
 
-def test_an_operation_whose_own_servers_cannot_be_called_is_degraded() -> None:
-    made = generate(one({"servers": servers("wss://a.test")}, servers=servers("https://b.test")))
-    assert made.tools[0].request.server is None
-    assert any(line.startswith("degraded: none of its own servers") for line in said(made))
+def test_an_operation_whose_own_servers_cannot_be_called_is_skipped() -> None:
+    paths = {"/a": {"get": {}}, "/b": {"get": {"servers": servers("wss://a.test")}}}
+    made = generate(document(paths, servers=servers("https://b.test")))
+    assert [tool.endpoint.path for tool in made.tools] == ["/a"]
+    assert any("none of its own servers can be called" in line for line in said(made))
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # Names that nothing can encode; cookies in use have more than the token of RFC 6265, and never these separators.
 _NAMES_SENT_RAW = {"header": _TOKEN, "cookie": re.compile(r"""(?:(?![",;=\\])[!-~])+""")}
 _NO_BODY = frozenset({"get", "head", "delete"})
+# The document's server is another place: neither the request nor a credential is meant for it.
+_NO_SERVER = "none of its own servers can be called"
 
 
 @dataclass(slots=True)
@@ -303,9 +305,7 @@ class Reader:
                 own = read_servers(level.child("servers"), diagnostics)
                 if own:
                     return own[0] if own[0] != (self.servers[0] if self.servers else None) else None
-                message = "none of its own servers can be called; the document's is"
-                diagnostics.append(Diagnostic("degraded", message, str(level.child("servers"))))
-                return None
+                raise Unusable(_NO_SERVER, str(level.child("servers")))
         return None
 
     def _security_of(self, node: dict[str, Any], parts: OperationParts, pointer: str) -> tuple[tuple[str, ...], ...]:
