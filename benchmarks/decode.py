@@ -7,74 +7,22 @@ one item looks like a text) gives several readings.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-from _documents import read
+from _described import FORM, MULTIPART, OLD_STYLES, TYPES, Described, Node, Parameter, Undecodable, is_json
+from _readings import Bytes, Json, Text, loads
 
-FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
-TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
-OLD_STYLES = {
-    "csv": ("form", False),
-    "ssv": ("spaceDelimited", False),
-    "pipes": ("pipeDelimited", False),
-    "multi": ("form", True),
-}
+EXPRESSION = re.compile(r"\{([^{}]+)\}")
+IGNORED_HEADERS = (
+    "accept",
+    "content-type",
+    "authorization",
+)  # OpenAPI, Parameter Object: such a definition counts for nothing
 Pairs = list[tuple[str, str]]
-
-
-class Undecodable(Exception):
-    """The request does not follow the document; the message says where."""
-
-
-@dataclass(frozen=True)
-class Text:
-    """A text of the wire and the types its schema allows."""
-
-    text: str
-    types: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Json:
-    """A value that was JSON on the wire."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class Bytes:
-    """Bytes, with what a multipart part says of them."""
-
-    data: bytes
-    filename: str | None = None
-    content_type: str | None = None
-
-
-@dataclass(frozen=True)
-class Node:
-    """Something in a document, and the file it is in."""
-
-    value: Any
-    path: Path
-
-
-@dataclass
-class Parameter:
-    """A Parameter Object with its defaults filled in."""
-
-    name: str
-    location: str
-    style: str
-    explode: bool
-    schema: Node
-    media_type: str = ""
 
 
 @dataclass
@@ -85,21 +33,17 @@ class Decoded:
     body: list[Any] = field(default_factory=list)
 
 
-class Decoder:
+class Decoder(Described):
     """Reads requests of one document."""
-
-    def __init__(self, path: Path, tree: Any | None = None) -> None:
-        self.root = Node(read(path.read_bytes())[0] if tree is None else tree, path)
-        self._files: dict[Path, Any] = {path: self.root.value}
-        self._types: dict[tuple[int, int], frozenset[str]] = {}
-        self.old = "swagger" in self.root.value
 
     def decode(
         self, pointer: str, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None
     ) -> Decoded:
         """What the operation at a pointer is given by a request. Raises Undecodable."""
-        item, operation, template = self._operation(pointer)
-        parameters, old_body = self._parameters(item, operation)
+        item, operation, template = self.operation(pointer)
+        parameters, old_body = self.parameters(item, operation)
+        for name in self._undeclared(template, parameters):  # a path parameter all the same, of which nothing is said
+            parameters.append(Parameter(name, "path", "simple", False, Node({"type": "string"}, item.path)))
         found = Decoded()
         parts = urlsplit(url)
         for location, pairs in (
@@ -113,7 +57,7 @@ class Decoder:
         for parameter in parameters:
             if parameter.location == "path" and parameter.name in values:
                 self._keep(found, parameter, self._path(parameter, values[parameter.name]))
-            elif parameter.location == "header":
+            elif parameter.location == "header" and parameter.name.lower() not in IGNORED_HEADERS:
                 texts = [text for name, text in headers if name.lower() == parameter.name.lower()]
                 self._keep(found, parameter, self._simple(parameter, texts[0], ",", str) if texts else [])
             elif parameter.location == "querystring" and parts.query:
@@ -123,174 +67,15 @@ class Decoder:
         return found
 
     @staticmethod
+    def _undeclared(template: str, parameters: list[Parameter]) -> list[str]:
+        declared = {p.name for p in parameters if p.location == "path"}
+        return [name for name in EXPRESSION.findall(re.split(r"[?#]", template)[0]) if name not in declared]
+
+    @staticmethod
     def _keep(found: Decoded, parameter: Parameter, readings: list[Any]) -> None:
         name = parameter.name.lower() if parameter.location == "header" else parameter.name
         if readings:
             found.parameters[parameter.location, name] = readings
-
-    # The document
-
-    def follow(self, node: Node) -> Node:
-        """Where a chain of references ends."""
-        for _ in range(50):
-            reference = node.value.get("$ref") if isinstance(node.value, dict) else None
-            if not isinstance(reference, str):
-                return node
-            node = self._at(reference, node.path)
-        raise Undecodable("a reference refers to itself")
-
-    def _at(self, reference: str, path: Path) -> Node:
-        name, _, pointer = reference.partition("#")
-        if name:
-            path = (path.parent / unquote(name)).resolve()
-            if path not in self._files:
-                self._files[path] = read(path.read_bytes())[0]
-        here = Node(self._files[path], path)
-        for token in pointer.split("/")[1:]:
-            here = self.below(self.follow(here), unquote(token).replace("~1", "/").replace("~0", "~"))
-        return here
-
-    @staticmethod
-    def below(node: Node, key: str) -> Node:
-        value = node.value
-        if isinstance(value, list):
-            return Node(value[int(key)], node.path)
-        return Node(value.get(key) if isinstance(value, dict) else None, node.path)
-
-    def _operation(self, pointer: str) -> tuple[Node, Node, str]:
-        _, _, path, *rest = (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/"))
-        item = self.below(self.below(self.root, "paths"), path)
-        operation = item if isinstance(item.value, dict) and rest[0] in item.value else self.follow(item)
-        if operation.value.get(rest[0]) is None:  # written in capitals
-            rest[0] = next(key for key in operation.value if key.lower() == rest[0].lower())
-        for token in rest:
-            operation = self.below(operation, token)
-        return item, self.follow(operation), path
-
-    def _parameters(self, item: Node, operation: Node) -> tuple[list[Parameter], list[Node]]:
-        merged: dict[tuple[str, str], Node] = {}
-        for owner in (self.follow(item), item, operation):
-            group = self.below(owner, "parameters")
-            for index in range(len(group.value) if isinstance(group.value, list) else 0):
-                node = self.follow(self.below(group, str(index)))
-                if isinstance(node.value, dict) and "name" in node.value:
-                    location = str(node.value.get("in")).lower()
-                    name = str(node.value["name"])
-                    merged[location, name.lower() if location == "header" else name] = node
-        bodies = [node for (location, _), node in merged.items() if location in ("body", "formdata")]
-        found = [
-            self._parameter(location, n) for (location, _), n in merged.items() if location not in ("body", "formdata")
-        ]
-        return found, bodies
-
-    def _parameter(self, location: str, node: Node) -> Parameter:
-        value, name = node.value, str(node.value["name"])
-        content = self.follow(self.below(node, "content"))
-        if isinstance(content.value, dict) and content.value:
-            names = list(content.value)
-            media = next((n for n in names if _is_json(n)), names[0])
-            schema = self.below(self.follow(self.below(content, media)), "schema")
-            return Parameter(name, location, "", False, schema, media.partition(";")[0].strip().lower())
-        default = "simple" if location in ("path", "header") else "form"
-        if "schema" not in value and (self.old or "type" in value):
-            style, explode = OLD_STYLES.get(value.get("collectionFormat", "csv"), ("form", False))
-            style = "simple" if default == "simple" else style
-            return Parameter(name, location, style, explode, node)
-        style = value.get("style", default)
-        allowed = {"path": "simple label matrix", "header": "simple", "cookie": "form cookie"}
-        if style not in allowed.get(location, "form spaceDelimited pipeDelimited deepObject").split():
-            style = default
-        explode = value.get("explode")
-        explode = explode if isinstance(explode, bool) else style in ("form", "cookie", "deepObject")
-        return Parameter(name, location, style, explode, self.below(node, "schema"))
-
-    # Schemas
-
-    def types(self, schema: Node, depth: int = 0) -> frozenset[str]:
-        """The types a schema allows; all where it does not say."""
-        key = id(schema.value), depth
-        if not isinstance(schema.value, dict) or depth > 12:
-            return TYPES
-        if key not in self._types:
-            self._types[key] = self._types_of(schema, depth)
-        return self._types[key]
-
-    def _types_of(self, schema: Node, depth: int) -> frozenset[str]:
-        value = schema.value
-        if isinstance(value.get("$ref"), str):
-            try:
-                target = self._at(value["$ref"], schema.path)
-            except (Undecodable, OSError, ValueError, KeyError, IndexError):
-                return TYPES
-            return self.types(target, depth + 1)
-        kinds = value.get("type")
-        named = {str(kind).lower() for kind in (kinds if isinstance(kinds, list) else [kinds] if kinds else [])}
-        found = TYPES & named if named & TYPES else frozenset({"string"}) if "file" in named else TYPES
-        found |= {"integer"} if "number" in found else set()
-        if not named and "properties" in value:
-            found = frozenset({"object"})
-        elif not named and "items" in value:
-            found = frozenset({"array"})
-        for index in range(len(value.get("allOf") or ())):
-            found &= self.types(self.below(self.below(schema, "allOf"), str(index)), depth + 1)
-        for key in ("anyOf", "oneOf"):
-            if value.get(key):
-                group = self.below(schema, key)
-                found &= frozenset().union(
-                    *(self.types(self.below(group, str(i)), depth + 1) for i in range(len(value[key])))
-                )
-        return found or TYPES
-
-    def member(self, schema: Node, key: str, name: str = "", depth: int = 0) -> Node:
-        """The schema of an object's property (`properties`) or an array's items, through compositions."""
-        node = schema if not isinstance(schema.value, dict) else self._safe(schema)
-        nothing = Node(None, node.path)
-        if not isinstance(node.value, dict) or depth > 12:
-            return nothing
-        found = self.below(node, key)
-        if name:
-            found = self.below(found, name)
-        if isinstance(found.value, dict):
-            return found
-        for group in ("allOf", "anyOf", "oneOf"):
-            for index in range(len(node.value.get(group) or ())):
-                below = self.member(self.below(self.below(node, group), str(index)), key, name, depth + 1)
-                if isinstance(below.value, dict):
-                    return below
-        extra = self.below(node, "additionalProperties")
-        return extra if name and isinstance(extra.value, dict) else nothing
-
-    def names(self, schema: Node, depth: int = 0) -> set[str]:
-        """The names of an object's properties, through compositions."""
-        node = self._safe(schema)
-        if not isinstance(node.value, dict) or depth > 12:
-            return set()
-        found = set(node.value.get("properties") or ())
-        for group in ("allOf", "anyOf", "oneOf"):
-            for index in range(len(node.value.get(group) or ())):
-                found |= self.names(self.below(self.below(node, group), str(index)), depth + 1)
-        return found
-
-    def _safe(self, schema: Node) -> Node:
-        try:
-            return self.follow(schema)
-        except (Undecodable, OSError, ValueError, KeyError, IndexError):
-            return Node(None, schema.path)
-
-    def is_bytes(self, schema: Node, depth: int = 0) -> bool:
-        """Whether a part is raw bytes (`format: binary`, 2.0's `file`, `contentMediaType` without an encoding)."""
-        value = self._safe(schema).value
-        if not isinstance(value, dict) or depth > 12:
-            return False
-        if value.get("format") == "binary" or value.get("type") == "file":
-            return True
-        if "contentMediaType" in value and "contentEncoding" not in value and value.get("type") in ("string", None):
-            return not _is_textual(str(value["contentMediaType"]))
-        node = self._safe(schema)
-        inner = [self.below(node, "items")] if "items" in value else []
-        for group in ("allOf", "anyOf", "oneOf"):
-            inner += [self.below(self.below(node, group), str(i)) for i in range(len(value.get(group) or ()))]
-        return any(self.is_bytes(one, depth + 1) for one in inner)
 
     # Styles
 
@@ -314,7 +99,8 @@ class Decoder:
         readings: list[Any] = []
         if "object" in types and parameter.explode and parameter.style in ("form", "cookie"):
             known = self.names(parameter.schema)
-            members = [(decode(n), decode(t)) for n, t in pairs if decode(n) in known or decode(n) not in others]
+            named = ((decode(n), decode(t)) for n, t in pairs)
+            members = [(n, t) for n, t in named if n in known or others.isdisjoint((n, n.partition("[")[0]))]
             if members:
                 readings.append({n: self._text(t, self.member(parameter.schema, "properties", n)) for n, t in members})
         elif "object" in types and own:
@@ -362,7 +148,7 @@ class Decoder:
 
     def _path_values(self, template: str, path: str) -> dict[str, str]:
         template = re.sub(r"^https?://[^/]*", "", template.strip(), flags=re.IGNORECASE)
-        pieces = re.split(r"\{([^{}]+)\}", re.split(r"[?#]", template)[0])
+        pieces = EXPRESSION.split(re.split(r"[?#]", template)[0])
         pattern = "".join("([^/]*?)" if i % 2 else re.escape(unquote(p)) for i, p in enumerate(pieces))
         # Literal text may be spelled in several ways: compared decoded, values as they are.
         match = re.fullmatch("(?:.*?)" + pattern, _decoded_but_values(path))
@@ -405,10 +191,10 @@ class Decoder:
         return readings
 
     def _content(self, parameter: Parameter, text: str) -> Any:
-        if _is_json(parameter.media_type) or (
+        if is_json(parameter.media_type) or (
             "*" in parameter.media_type and self.types(parameter.schema) != {"string"}
         ):
-            return Json(_loads(text))
+            return Json(loads(text))
         if parameter.media_type == FORM:
             return self._fields(parameter.schema, {}, _pairs(text, "&"))
         return Text(text, self.types(parameter.schema))
@@ -424,8 +210,8 @@ class Decoder:
         sent = next((text for name, text in headers if name.lower() == "content-type"), "")
         essence = sent.partition(";")[0].strip().lower()
         schema, encoding = self._described(operation, old, essence)
-        if _is_json(essence):
-            return [Json(_loads(body))]
+        if is_json(essence):
+            return [Json(loads(body))]
         if essence == FORM:
             return [self._fields(schema, encoding, _pairs(body.decode("ascii"), "&"))]
         if essence == MULTIPART:
@@ -518,8 +304,8 @@ class Decoder:
             own = headers.get("content-type")
             if filename is not None or self.is_bytes(member):
                 one: Any = Bytes(data, _unescaped(filename[1]) if filename else None, own)
-            elif own is not None and _is_json(own):
-                one = Json(_loads(data))
+            elif own is not None and is_json(own):
+                one = Json(loads(data))
             else:
                 one = data.decode()
                 texts.append((key, one))
@@ -534,94 +320,6 @@ class Decoder:
 
         several = [[typed(one, self.member(schema, "items")) for one in found]]
         return [*several, typed(found[0], schema)] if len(found) == 1 else several
-
-
-def same(expected: Any, reading: Any, *, readings: bool = False) -> bool:
-    """Whether a value is what was read; `readings`: the members of the object are lists of readings."""
-    if isinstance(reading, Json):
-        return equal(expected, reading.value)
-    if isinstance(reading, Bytes):
-        return _same_bytes(expected, reading)
-    if isinstance(reading, Text):
-        return _denotes(reading, expected)
-    if isinstance(reading, list):
-        return isinstance(expected, list) and len(expected) == len(reading) and all(map(same, expected, reading))
-    if not isinstance(reading, dict) or not isinstance(expected, dict) or set(expected) != set(reading):
-        return False
-    if readings:
-        return all(any(same(expected[key], one) for one in reading[key]) for key in reading)
-    return all(same(expected[key], reading[key]) for key in reading)
-
-
-def equal(one: Any, other: Any) -> bool:
-    """Equality of JSON values: 1 is 1.0 and neither is true."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return (type(one) is type(other) and one == other) or (_is_number(one) and _is_number(other) and one == other)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _denotes(found: Text, value: Any) -> bool:
-    """Whether a text stands for a value, and its schema allows a value of that type."""
-    text, types = found.text, found.types
-    if isinstance(value, str):
-        return "string" in types and text == value
-    if isinstance(value, bool):
-        return "boolean" in types and text == ("true" if value else "false")
-    if isinstance(value, int | float):
-        whole = isinstance(value, int) or value.is_integer()
-        if "number" not in types and not ("integer" in types and whole):
-            return False
-        return (
-            re.fullmatch(r"-?\d+", text) is not None and int(text) == value
-            if whole and "e" not in text.lower()
-            else float(text) == value
-        )
-    if isinstance(value, dict | list) and types & {"array", "object"}:
-        try:
-            return equal(value, _loads(text))
-        except ValueError:
-            return False
-    return False
-
-
-def _same_bytes(expected: Any, found: Bytes) -> bool:
-    given = expected if isinstance(expected, dict) else {"data": expected}
-    try:
-        data = base64.b64decode(given.get("data"), validate=True)
-    except (ValueError, TypeError):
-        return False
-    named = all(
-        given.get(key) in (None, value)
-        for key, value in (("filename", found.filename), ("contentType", found.content_type))
-    )
-    return data == found.data and named
-
-
-def _loads(text: str | bytes) -> Any:
-    return json.loads(text)
-
-
-def _is_json(media_type: str) -> bool:
-    essence = media_type.partition(";")[0].strip().lower()
-    return essence in ("application/json", "text/json") or essence.endswith(("+json", "/json"))
-
-
-def _is_textual(media_type: str) -> bool:
-    essence = media_type.partition(";")[0].strip().lower()
-    return (
-        essence.startswith("text/")
-        or _is_json(essence)
-        or essence in (FORM, "application/xml")
-        or essence.endswith("+xml")
-    )
 
 
 def _pairs(text: str, between: str) -> Pairs:

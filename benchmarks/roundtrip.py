@@ -12,9 +12,10 @@ from typing import Any
 
 from _documents import Document, find, sample
 from _kinds import Kinds, kind_of
+from _rules import UNEXPLAINED, mismatch, rejection
 from _summary import Bar
 from corpus import positive
-from decode import Decoded, Decoder, Undecodable, same
+from decode import Decoder, Undecodable
 from values import argument_sets
 
 from toolgen.errors import RequestError, ToolgenError
@@ -35,15 +36,6 @@ Exit code 1 if a bar is missed, 2 for wrong usage.
 SERVER = "https://api.example/base"
 DECODED, ACCEPTED = 99.0, 97.0
 WIDTH = 110
-
-UNDEFINED = "RFC 6570 section 2.3: null, empty arrays and empty objects are undefined; a style sends nothing for them"
-NO_FIELD = "RFC 7578, URL standard: a form has no null and no empty array; nothing is sent for them"
-LABEL = "RFC 6570 section 3.2.5: `.` separates the items of a label and is not encoded in them"
-DELIMITER = "OpenAPI 3.2 appendix E: a space or pipe in an item cannot be told from the delimiter"
-HEADER = "OpenAPI 3.2 appendix D: headers are not encoded; a comma in an item cannot be told from the delimiter"
-BRACKETS = "OpenAPI 3.2, deepObject: brackets in a key cannot be told from those of the style"
-NO_KEYS = "an object without members has no part of its own in a form; nothing is sent for it"
-UNEXPLAINED = "UNEXPLAINED: "
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -127,15 +119,19 @@ class Run:
             self.partial.merge(_one(one.message, f"{example} {one.where}"), name)
         if contract.status in ("failed", "unchecked"):
             found = contract.problems or contract.left_out
-            why = "; ".join(sorted({f"{place(one.where)}: {kind_of(one.message)}" for one in found}))
+            why = "; ".join(sorted({rejection(one.where, one.message) for one in found}))
             self.rejected.merge(_one(why, f"{example} {[str(one) for one in found][:4]}"), name)
 
     def bars(self) -> list[Bar]:
-        """The two bars; what was not resolved counts as neither decoded nor accepted."""
+        """The bars; what was not resolved counts as neither decoded nor accepted."""
+        unknown = sum(
+            found.count for k in (self.lost, self.rejected) for name, found in k.items() if UNEXPLAINED in name
+        )
         decoded, accepted = self.share("decoded"), self.share("ok", "partial")
         return [
             Bar("decoded back to the same values", f">= {DECODED:g} %", f"{decoded:.2f} %", decoded >= DECODED),
             Bar("accepted by openapi-core", f">= {ACCEPTED:g} %", f"{accepted:.2f} %", accepted >= ACCEPTED),
+            Bar("of the rest, without a rule or a fault behind it", "0", f"{unknown:,}", not unknown),
         ]
 
     def share(self, *names: str) -> float:
@@ -175,88 +171,6 @@ def _one(kind: str, example: str) -> Kinds:
     return found
 
 
-def place(where: str) -> str:
-    """`query`, `path`, `body`, ..."""
-    return where.split("/")[1] if where.count("/") else "request"
-
-
-def mismatch(tool: Tool, given: dict[str, Any], found: Decoded) -> str:
-    """Why the values read are not those given, or nothing."""
-    expected: dict[tuple[str, str], Any] = {}
-    for binding in tool.bindings:
-        if binding.argument in given:
-            name = binding.name.lower() if binding.location == "header" else binding.name
-            expected[binding.location, name] = given[binding.argument]
-    for (location, name), value in expected.items():
-        readings = found.body if location == "body" else found.parameters.get((location, name), [])
-        if any(same(value, reading, readings=_is_form(tool, location)) for reading in readings):
-            continue
-        return explained(tool, location, name, value, readings)
-    for key, readings in found.parameters.items():
-        if key not in expected and not all(isinstance(one, dict) for one in readings):
-            return f"{UNEXPLAINED}a {key[0]} parameter is there that was not given"
-    return f"{UNEXPLAINED}a body is there that was not given" if found.body and ("body", "") not in expected else ""
-
-
-def _is_form(tool: Tool, location: str) -> bool:
-    media = {"body": tool.request.body, "querystring": tool.request.querystring}.get(location)
-    named = (media.media_type or "") if media is not None else ""
-    return named.startswith(("application/x-www-form-urlencoded", "multipart/form-data"))
-
-
-def explained(tool: Tool, location: str, name: str, value: Any, readings: list[Any]) -> str:
-    """The rule by which a value cannot be read back."""
-    leaf = (
-        next((one for one in getattr(tool.request, location, None) or () if one.name == name), None)
-        if location in ("path", "query", "header", "cookie")
-        else None
-    )
-    form = _is_form(tool, location)
-    pruned = without_undefined(value)
-    if pruned != value and (leaf is not None or form):
-        if pruned in (None, [], {}) and not readings:
-            return NO_FIELD if form else UNDEFINED
-        if any(same(pruned, reading, readings=form) for reading in readings):
-            return NO_FIELD if form else UNDEFINED
-    if form and value == {}:
-        return NO_KEYS
-    texts = list(_texts(value))
-    style = leaf.style if leaf is not None else ""
-    if style == "label" and leaf is not None and leaf.explode and any("." in text for text in texts):
-        return LABEL
-    if style in ("spaceDelimited", "pipeDelimited") and any(re_in in t for t in texts for re_in in (" ", "|", "+")):
-        return DELIMITER
-    if location == "header" and (any("," in text or "=" in text for text in texts) or _is_nested(value)):
-        return HEADER
-    if style == "deepObject" and any("[" in text or "]" in text for text in texts):
-        return BRACKETS
-    return f"{UNEXPLAINED}{location}, style {style or 'none'}"
-
-
-def without_undefined(value: Any) -> Any:
-    """The value without what RFC 6570 calls undefined: null, empty arrays and objects, at the levels a style writes."""
-    if isinstance(value, dict):
-        kept = {k: without_undefined(v) for k, v in value.items()}
-        return {k: v for k, v in kept.items() if v not in (None, [], {}) or v is False or (v == 0 and v is not None)}
-    if isinstance(value, list):
-        return [v for v in value if v is not None]
-    return value
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [text for key, item in value.items() for text in (key, *_texts(item))]
-    if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
-    return [str(value)]
-
-
-def _is_nested(value: Any) -> bool:
-    """Whether an array or object is inside another: its JSON text has commas."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(isinstance(one, dict | list) for one in inside)
-
-
 class Progress:
     """One line on a terminal that says how far the run is; nothing elsewhere."""
 
@@ -285,7 +199,7 @@ def text_of(run: Run) -> str:
             lines += [f"{found.count:>7,}  {kind}"[:WIDTH], f"         e.g. {found.example}"[:WIDTH]]
     lines.append("")
     for bar in run.bars():
-        lines.append(f"{bar.what:<40}{bar.bar:>10}{bar.value:>12}  {'ok' if bar.holds else 'MISSED'}")
+        lines.append(f"{bar.what:<50}{bar.bar:>10}{bar.value:>12}  {'ok' if bar.holds else 'MISSED'}")
     return "\n".join(lines)
 
 

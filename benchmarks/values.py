@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import base64
 import random
-import re
 import string
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jsonschema_rs
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from re import _constants as sre  # type: ignore[attr-defined]
-    from re import _parser as sre_parse  # type: ignore[attr-defined]
+from _regex import NoValue, text_of
 
 DEEPEST = 5
 TRIES = 6
@@ -65,10 +59,7 @@ FORMATS = {
 }
 FILE = {"filename": 'a "b".txt', "contentType": "text/x-b"}  # as tools take a file with its name
 FILE_KEYS = {*FILE, "data"}
-
-
-class NoValue(Exception):
-    """No value was found for a schema."""
+OTHERS = "x-others"  # see Maker._others
 
 
 def argument_sets(
@@ -85,6 +76,11 @@ def argument_sets(
                 made = {key: maker.value(below, places[key], 0) for key, below in maker.chosen(schema, places)}
             except (NoValue, RecursionError):
                 continue
+            if attempt >= 3:  # what cannot be made is left out where it need not be there
+                wrong = {error.instance_path[0] for error in validator.iter_errors(made) if error.instance_path}
+                made = {
+                    key: value for key, value in made.items() if key not in wrong or key in schema.get("required", ())
+                }
             if validator.is_valid(made):
                 break
             made = None
@@ -121,6 +117,8 @@ class Maker:
         if isinstance(flat.get("enum"), list):
             values = [v for v in flat["enum"] if self._fits(v, flat)] or flat["enum"]
             return self.chance.choice([v for v in values if v is not None] or values)
+        if self.edge and "null" in flat.get("type", "") and self._rarely(place, depth):
+            return None
         kind = self._kind(flat)
         return getattr(self, f"_{kind}")(flat, place, depth)
 
@@ -144,7 +142,25 @@ class Maker:
         for member in members:
             if isinstance(member, dict):
                 here = _merged(here, self.flat(member, depth + 1))
+        if self.attempt >= 2 and "properties" in here:
+            here[OTHERS] = self._others(schema.get("oneOf", ()), here, depth)
         return here
+
+    def _others(self, options: Any, chosen: dict[str, Any], depth: int) -> dict[str, Any]:
+        """Properties of the other alternatives with a value none of them takes: exactly one alternative fits then."""
+        found: dict[str, Any] = dict(chosen.get(OTHERS, {}))
+        for option in options if len(options) < 30 else ():
+            flat = self.flat(option, depth + 20) if isinstance(option, dict) else {}
+            for name, schema in flat.get("properties", {}).items():
+                if name not in chosen["properties"] and isinstance(schema, dict) and "type" in schema:
+                    found[name] = [] if schema["type"] != "array" else 0
+        return found
+
+    def _rarely(self, place: str, depth: int) -> bool:
+        """Whether to give null or nothing: seldom where the wire has none, or most sets would be lost to that rule."""
+        if place == "path":
+            return False
+        return self.chance.random() < (0.2 if place == "body" and depth else 0.03)
 
     def _fits(self, value: Any, flat: dict[str, Any]) -> bool:
         kinds = flat.get("type")
@@ -220,7 +236,7 @@ class Maker:
 
     def _matching(self, pattern: str, shortest: int, longest: int) -> str:
         for number in range(20):
-            text = _regex(pattern, self.chance, number)
+            text = text_of(pattern, self.chance, number)
             if shortest <= len(text) <= longest:
                 return text
         raise NoValue
@@ -231,6 +247,8 @@ class Maker:
         if self.full and depth < self.deepest and least < 2:
             wanted = max(wanted, self.chance.choice([1, 2, 2, 3]))
         made: list[Any] = []
+        if self.edge and least == 0 and self._rarely(place, depth):
+            return made
         first = list(flat.get("prefixItems", ()))
         for index in range(min(wanted, most, 50) if least <= 50 else least):
             item = self.value(first[index] if index < len(first) else flat.get("items", {}), place, depth + 1)
@@ -257,6 +275,8 @@ class Maker:
         if (isinstance(extra, dict) and depth < self.deepest and self.full) or few > 0:
             for number in range(max(1, few)):
                 made[f"key{number}"] = self.value(extra if isinstance(extra, dict) else {}, place, depth + 1)
+        if place == "body" and extra is not False:
+            made |= flat.get(OTHERS, {})
         return dict(list(made.items())[: flat.get("maxProperties", 10**6)])
 
 
@@ -290,62 +310,3 @@ def _type_of(value: Any) -> str:
         return "boolean"
     names = {str: "string", int: "integer", float: "number", list: "array", dict: "object", type(None): "null"}
     return names[type(value)]
-
-
-def _regex(pattern: str, chance: random.Random, number: int) -> str:
-    """A text of a regular expression, or NoValue where Python cannot parse it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = sre_parse.parse(re.sub(r"\(\?<(?![=!])", "(?P<", pattern))
-    except (re.error, OverflowError):
-        raise NoValue from None
-    return _text_of(tree, chance, number, {})
-
-
-def _text_of(tree: Any, chance: random.Random, number: int, groups: dict[int, str]) -> str:
-    out = []
-    for op, given in tree:
-        if op is sre.LITERAL:
-            out.append(chr(given))
-        elif op is sre.NOT_LITERAL:
-            out.append("a" if given != ord("a") else "b")
-        elif op is sre.ANY:
-            out.append("a")
-        elif op is sre.IN:
-            out.append(_one_of(given, chance))
-        elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-            low, high, below = given
-            times = min(low + number, high if high is not sre.MAXREPEAT else low + number)
-            out += [_text_of(below, chance, number, groups) for _ in range(min(times, 1000))]
-        elif op is sre.SUBPATTERN:
-            groups[given[0]] = text = _text_of(given[3], chance, number, groups)
-            out.append(text)
-        elif op is sre.BRANCH:
-            out.append(_text_of(chance.choice(given[1]), chance, number, groups))
-        elif op is sre.GROUPREF:
-            out.append(groups.get(given, ""))
-        elif op is sre.ATOMIC_GROUP:
-            out.append(_text_of(given, chance, number, groups))
-    return "".join(out)
-
-
-_CLASSES = {sre.CATEGORY_DIGIT: "7", sre.CATEGORY_WORD: "w", sre.CATEGORY_SPACE: " ", sre.CATEGORY_NOT_DIGIT: "d"}
-_CLASSES |= {sre.CATEGORY_NOT_SPACE: "s", sre.CATEGORY_NOT_WORD: "-"}
-
-
-def _one_of(members: Any, chance: random.Random) -> str:
-    found, negated = [], False
-    for op, given in members:
-        if op is sre.NEGATE:
-            negated = True
-        elif op is sre.LITERAL:
-            found.append(chr(given))
-        elif op is sre.RANGE:
-            found += [chr(c) for c in range(given[0], min(given[1], given[0] + 100) + 1)]
-        elif op is sre.CATEGORY:
-            found.append(_CLASSES[given])
-    if negated:
-        spaced = {" "} if " " in found else set()
-        return next((c for c in "axZ09_-.~!" if c not in found and c not in spaced), "a")
-    return chance.choice([c for c in found if c.isalnum()] or found)

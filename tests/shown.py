@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 import subprocess
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,3 +81,14 @@ def run(*command: str, folder: Path, stdin: str = "") -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", input=stdin, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def petstore() -> AbstractContextManager[Any]:
+    """The sample API, running on a free port: `url` is its server, `requests` what it got, `pets` what it has."""
+    spec = importlib.util.spec_from_file_location("petstore_server", ROOT / "samples/petstore/server.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    running: AbstractContextManager[Any] = module.running()
+    return running

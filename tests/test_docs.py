@@ -355,7 +355,7 @@ def test_the_toolgen_yaml_is_valid_and_every_key_is_named(folder: Path) -> None:
     text = section(TOOLSET, "## toolgen.yaml")
     (code,) = [code for kind, code in blocks(text) if kind == "yaml"]
     (folder / "toolgen.yaml").write_text(code, encoding="utf-8")
-    assert [job.api for job in read_config(folder / "toolgen.yaml")] == ["petstore", "billing"]
+    assert [job.api for job in read_config(folder / "toolgen.yaml").jobs] == ["petstore", "billing"]
     assert {key for api in yaml.safe_load(code)["apis"].values() for key in api} == set(_KEYS)
     assert [row[0] for row in tables(text)[0]] == list(_KEYS)
 

@@ -55,7 +55,7 @@ def test_the_toolgen_yaml_that_is_shown_is_valid_and_has_every_key(folder: Path)
 
     shown = next(code for kind, code in BLOCKS if kind == "yaml" and code.startswith("apis:"))
     (folder / "toolgen.yaml").write_text(shown, encoding="utf-8")
-    assert [job.api for job in read_config(folder / "toolgen.yaml")] == ["petstore", "billing"]
+    assert [job.api for job in read_config(folder / "toolgen.yaml").jobs] == ["petstore", "billing"]
     assert {key for api in yaml.safe_load(shown)["apis"].values() for key in api} == set(_KEYS)
 
 

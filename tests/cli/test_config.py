@@ -291,7 +291,7 @@ def test_a_variable_that_is_not_set_fails_only_when_it_is_used(toolgen, folder):
 
 
 def test_headers_are_not_in_the_repr_of_a_job(folder):
-    job = read_config(write(folder, "apis: {a: {spec: 'http://x/y', specHeaders: {Authorization: s3cret}}}"))[0]
+    job = read_config(write(folder, "apis: {a: {spec: 'http://x/y', specHeaders: {Authorization: s3cret}}}")).jobs[0]
     assert "s3cret" not in repr(job)
 
 

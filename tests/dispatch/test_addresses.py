@@ -29,14 +29,14 @@ CLOSED = {
     "0.0.0.0": "unspecified",
     "0.1.2.3": "unspecified",
     "::": "unspecified",
-    "192.0.2.1": "documentation",
-    "198.51.100.1": "documentation",
-    "203.0.113.1": "documentation",
-    "2001:db8::1": "documentation",
-    "3fff::1": "documentation",
-    "198.18.0.1": "benchmarks",
-    "198.19.255.255": "benchmarks",
-    "2001:2::1": "benchmarks",
+    "192.0.2.1": "for documentation",
+    "198.51.100.1": "for documentation",
+    "203.0.113.1": "for documentation",
+    "2001:db8::1": "for documentation",
+    "3fff::1": "for documentation",
+    "198.18.0.1": "for benchmarks",
+    "198.19.255.255": "for benchmarks",
+    "2001:2::1": "for benchmarks",
     "224.0.0.1": "multicast",
     "239.255.255.255": "multicast",
     "ff02::1": "multicast",
@@ -85,7 +85,7 @@ def test_an_address_that_is_not_public_is_refused_by_its_kind_and_the_refusal_na
 ) -> None:
     with pytest.raises(AddressRefused) as caught:
         Allowed().check("api.example", [address])
-    for told in (kind, "api.example", "allow_private=[", "--allow-private ", "allowPrivate in toolgen.yaml"):
+    for told in (f"({kind}", "api.example", "allow_private=[", "--allow-private ", "allowPrivate in toolgen.yaml"):
         assert told in str(caught.value)
 
 
@@ -126,6 +126,7 @@ def test_an_ipv4_address_is_as_open_mapped_as_it_is_plain_and_no_other_form_open
         ("::1", "::1", "::1", True),
         ("0.0.0.0", "0.0.0.0", "0.0.0.0", True),
         ("10.0.0.5", "10.0.0.6", "10.0.0.6", False),
+        ("10.0.0.5", "10.0.0.5", "10.0.0.6", False),
         ("10.0.0.5", "other.example", "10.0.0.5", False),
         ("localhost", "localhost", "127.0.0.1", True),
         ("localhost", "localhost", "::1", True),
@@ -158,6 +159,12 @@ def test_the_operators_own_server_opens_its_literal_address_or_loopback_for_that
         ("10.0.0.0/8", "64:ff9b::10.9.9.9", True),
         ("10.0.0.0/8", "192.168.0.1", False),
         ("10.0.0.0/8", "2002:a00:1::", False),
+        ("2002::/16", "2002:a00:1::", False),
+        ("2002::/16", "2002:808:808::", True),
+        ("2001::/32", "2001:0:808:808::f5ff:fffe", False),
+        ("2001::/32", "2001:0:a00:1::f7f7:f7f7", False),
+        ("2001::/32", "2001:0:808:808::f7f7:f7f7", True),
+        ("::/96", "::10.0.0.1", False),
         ("127.0.0.1", "127.0.0.1", True),
         ("127.0.0.1", "127.0.0.2", False),
         ("fd00::/8", "fd12::1", True),

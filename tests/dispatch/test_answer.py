@@ -104,6 +104,7 @@ def answer(
         (b"\xc3\xa4-", "text/plain; charset=punycode", "ä-"),
         (b"a", "text/plain; charset=undefined", "a"),
         (b"\xff", "text/csv", "\ufffd"),
+        ("\ufeffä".encode(), "text/plain; charset=latin1", "ä"),
         ('<?xml version="1.0" encoding="ISO-8859-1"?><a>ä</a>'.encode("latin-1"), "application/xml",
          '<?xml version="1.0" encoding="ISO-8859-1"?><a>ä</a>'),
         (b"<a/>", "image/svg+xml", "<a/>"),
@@ -199,6 +200,7 @@ def test_what_is_packed_otherwise_or_more_than_once_is_not_unpacked(coding: str)
         (Body(b'{"a": 1', error=httpx2.ReadTimeout("")), {}, "only the first 7 bytes of the answer came, then"),
         (Body(b'{"a": 1', error=httpx2.ReadError("")), {}, "only the first 7 bytes of the answer can be read, then"),
         (Body(b'{"a": 1', error=httpx2.RemoteProtocolError("")), {}, "it breaks off"),
+        (Body(b'{"a": 1', error=OSError("of a transport's own")), {}, "it breaks off"),
     ],
 )
 def test_an_answer_that_breaks_off_is_what_came_of_it(body: Body, settings: dict[str, Any], message: str) -> None:
@@ -300,6 +302,9 @@ def test_an_error_is_at_most_2000_characters_and_still_json() -> None:
     page = answer(b"<html>" * 200_000, "text/html", 502)
     assert len(page.body) == 2000
     assert answer(b"", None, 799).message == "HTTP 799"
+    endless = Body(*[b"x" * 10_000] * 1000)
+    answer(endless, "text/html", 502)
+    assert endless.taken < 30
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -307,7 +312,8 @@ def test_a_redirect_is_an_answer_with_its_location(status: int) -> None:
     found = answer(b"", None, status, headers={"Location": "https://other.example/x?page=2"})
     assert (found.ok, found.status) == (True, status)
     assert found.headers == {"location": "https://other.example/x?page=2"}
-    assert found.message == "redirects are not followed: see location"
+    said = "redirects are not followed: see location"
+    assert str(found) == f"HTTP {status}\n{said}\nlocation: https://other.example/x?page=2"
 
 
 # Headers
@@ -351,7 +357,7 @@ def test_header_values_are_one_line_redacted_and_capped() -> None:
         ("Link", "<a>"),
         ("link", "<b>"),
         ("X-Request-Id", "a\u200b\tb" + "c" * 5000),
-        ("X-Made-Up", "x" * 1990 + SECRET),
+        ("X-Made-Up", "x" * 1985 + SECRET + "y" * 100),
         *((f"X-Page-{letters}", "1") for letters in (chr(97 + n % 26) * (1 + n // 26) for n in range(100))),
     ]
     found = answer(b"", headers=[(name, value.encode()) for name, value in headers], tool=CREATED)  # type: ignore[arg-type]

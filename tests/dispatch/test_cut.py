@@ -89,6 +89,19 @@ def test_cursors_stay_whole_wherever_they_stand_while_the_list_gives_way(cursors
     assert f"/items: {len(kept['items'])} of 500 items" in note
 
 
+def test_a_cursor_is_whole_where_an_equal_share_would_cut_it() -> None:
+    data = {**{f"text{number}": "x" * 1000 for number in range(20)}, "next": "t" * 300}
+    kept, _ = cut(data, 2000)
+    assert kept["next"] == data["next"]
+    assert len(kept) == 21
+
+
+def test_a_large_meta_leaves_room_for_the_items_and_keeps_its_own_cursor() -> None:
+    kept, _ = cut({"meta": {"debug": "x" * 700, "next": "t" * 100}, "items": PAGE}, 1000)
+    assert kept["meta"]["next"] == "t" * 100
+    assert len(kept["items"]) > 10
+
+
 def test_a_cursor_deep_inside_gets_through() -> None:
     info = {"endCursor": "c" * 200, "hasNextPage": True}
     data = {"data": {"viewer": {"repositories": {"nodes": PAGE, "pageInfo": info}}, "other": "x" * 9000}}
@@ -141,6 +154,23 @@ def test_whole_integers_of_any_length_stay_exact_or_are_left_out() -> None:
     data = {"a": "x" * 1000, "b": "y" * 1000, "number": number, "c": "z" * 1000}
     assert cut(data, 500)[0]["number"] == number
     assert "number" not in cut(data, 200)[0]
+
+
+@pytest.mark.parametrize("limit", range(100, 1500, 50))
+@pytest.mark.parametrize(
+    "data",
+    [
+        {**{f"k{n}": "x" * 48 for n in range(10)}, "number": int("7" * 300), "more": [int("7" * 90)] * 9},
+        {"text": '\n"\\' * 1000, "a": "\x00" * 1000},
+        ["\x01" * 1000, {"\x02" * 20: "\x03" * 50}],
+        {f"k{n}": {"a": [n, {"b": "c" * n}]} for n in range(60)},
+    ],
+)
+def test_long_numbers_escapes_and_maps_stay_within_the_limit(data: Any, limit: int) -> None:
+    kept, note = cut(data, limit)
+    assert len(written(kept)) <= limit
+    assert note
+    assert len(written(kept)) > limit // 3
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,12 @@ async def broken(write: Write, gone: asyncio.Event) -> None:
         (silent, {"stream_seconds": 0.2}, 1, "stopped after 0.2 s, the stream goes on (1 event)"),
         (silent, {"until": 0.2}, 1, "stopped after 0.2 s, the stream goes on (1 event)"),
         (silent, {"read": 0.2}, 1, "stopped as nothing came for 0.2 s, the stream goes on (1 event)"),
-        (endless, {"stream_events": 25}, 25, "stopped after 25 events, the stream goes on (25 events)"),
+        (
+            endless,
+            {"stream_events": 25, "max_answer_bytes": 1_000_000_000},
+            25,
+            "stopped after 25 events, the stream goes on (25 events)",
+        ),
         (one_long_event, {"max_answer_bytes": 50_000}, 0, "stopped after 50,000 bytes, the stream goes on (0 events)"),
         (finished, {}, 1, "the stream ended (1 event)"),
         (broken, {}, 1, "the stream broke off (1 event)"),
@@ -180,6 +185,33 @@ def test_an_endless_stream_that_never_pauses_stops_at_its_time() -> None:
     assert found.message.startswith("stopped after 0.2 s")
 
 
+def read_from(body: AsyncIterator[bytes], parser: Parser, *, coding: str = "identity", **settings: Any) -> Stream:
+    """What is read of an answer with this body, from no server."""
+
+    async def run() -> Stream:
+        response = httpx2.Response(200, headers={"content-encoding": coding}, content=body)
+        return await read_events(response, parser, Http(**settings), asyncio.get_running_loop().time() + 30)
+
+    return asyncio.run(run())
+
+
+def test_the_time_counts_where_every_piece_is_there_already() -> None:
+    async def body() -> AsyncIterator[bytes]:
+        while True:
+            yield b": nothing\n"
+
+    found = read_from(body(), EventStream(), stream_seconds=0.2, max_answer_bytes=1_000_000_000)
+    assert found.message.startswith("stopped after 0.2 s")
+
+
+def test_a_last_record_needs_no_end_unless_reading_stopped_in_it() -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield b"1\n22"
+
+    assert read_from(body(), Records("\n")).events == [1, 22]
+    assert read_from(body(), Records("\n"), max_answer_bytes=3).events == [1]
+
+
 def test_a_packed_stream_is_bounded_by_what_it_unpacks_to() -> None:
     packed = gzip.compress(b"data: " + b"x" * 50_000_000)
     assert len(packed) < 100_000
@@ -190,21 +222,11 @@ def test_a_packed_stream_is_bounded_by_what_it_unpacks_to() -> None:
             seen.append(len(piece))
             return super().feed(piece)
 
-    async def run() -> Stream:
-        def answer(request: httpx2.Request) -> httpx2.Response:
-            async def body() -> AsyncIterator[bytes]:
-                yield packed
+    async def body() -> AsyncIterator[bytes]:
+        yield packed
 
-            return httpx2.Response(200, headers={"content-encoding": "gzip"}, content=body())
-
-        async with (
-            httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as client,
-            client.stream("GET", "http://api.example/") as response,
-        ):
-            now = asyncio.get_running_loop().time()
-            return await read_events(response, Counting(), Http(max_answer_bytes=2_000_000), now + 30)
-
-    assert "stopped after 2,000,000 bytes" in asyncio.run(run()).message
+    found = read_from(body(), Counting(), coding="gzip", max_answer_bytes=2_000_000)
+    assert "stopped after 2,000,000 bytes" in found.message
     assert sum(seen) == 2_000_000
 
 

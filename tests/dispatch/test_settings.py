@@ -90,10 +90,22 @@ def test_all_problems_are_told_at_once_with_the_nearest_key() -> None:
     assert list(told(in_python.value)) == ["total", "retries", "proxy"]
 
 
-@pytest.mark.parametrize("value", [None, [], "30", {"certificate": "x.pem", "password": PASSWORD}])
-def test_what_is_no_mapping_and_a_literal_password_are_refused(value: Any) -> None:
+@pytest.mark.parametrize("value", [None, [], "30"])
+def test_what_is_no_mapping_is_refused(value: Any) -> None:
+    for given, place in ((value, "http"), ({"clientCertificate": value or []}, "http.clientCertificate")):
+        with pytest.raises(ConfigError) as caught:
+            Http.parse(given, "http")
+        assert list(told(caught.value)) == [place] * len(caught.value.problems)
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "${caller:token}", "${vault:x}", 7])
+def test_a_password_is_a_reference_and_a_literal_one_is_not_shown(tmp_path: Path, password: Any) -> None:
+    pem = tmp_path / "c.pem"
+    pem.write_text("x")
     with pytest.raises(ConfigError) as caught:
-        Http.parse(value if not isinstance(value, dict) else {"clientCertificate": value}, "http")
+        Http.parse({"clientCertificate": {"certificate": str(pem), "password": password}}, "http")
+    (problem,) = caught.value.problems
+    assert problem.message.startswith("password: ")
     assert PASSWORD not in str(caught.value)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import sys
 from base64 import b64decode
@@ -237,8 +238,9 @@ LEAKS = "the token leaked-1 of the client"
         (said({**FINE, "access_token": "leaked-1", "expires_in": float("inf")}), "is no token"),
         (said({**FINE, "access_token": "leaked-1", "expires_in": float("nan")}), "is no token"),
         (said({**FINE, "access_token": "leaked-1", "expires_in": {}}), "is no token"),
-        (said({**FINE, "access_token": "leaked-1\r\nX: y"}), "no access token that a header could carry"),
-        (said({**FINE, "access_token": "leaked-1 é"}), "no access token that a header could carry"),
+        (said({**FINE, "access_token": "leaked-1\nX:y"}), "no access token that a header could carry"),
+        (said({**FINE, "access_token": "leaked-1é"}), "no access token that a header could carry"),
+        (said({**FINE, "access_token": "leaked-1 x"}), "no access token that a header could carry"),
         (said({**FINE, "access_token": ""}), "no access token that a header could carry"),
         (said({**FINE, "access_token": ["leaked-1"]}), "no access token that a header could carry"),
         (said({"token_type": "Bearer"}), "no access token that a header could carry"),
@@ -246,7 +248,10 @@ LEAKS = "the token leaked-1 of the client"
         (said({**FINE, "access_token": "leaked-1", "token_type": None}), "the token is no bearer token"),
         (Response("[" * 100_000, 200), "is no token"),
         (Response('{"leaked-1": "' + " " * 1_100_000 + '"}', 200), r"the request failed \(ReadError\)"),
-        (Response(b"leaked-1", 200, {"Content-Encoding": "gzip"}), r"the request failed \(DecodingError\)"),
+        (
+            Response(gzip.compress(json.dumps(FINE).encode()), 200, {"Content-Encoding": "gzip"}),
+            r"the request failed \(DecodingError\)",
+        ),
     ],
 )
 def test_an_answer_that_is_no_token_is_told_by_its_code_or_status_and_nothing_of_it_is_shown(

@@ -409,7 +409,7 @@ def test_a_name_without_an_address_or_one_that_takes_too_long_is_no_connection()
         async with client(names=unknown) as asking:
             with pytest.raises(httpx2.ConnectError, match=r"api\.example cannot be resolved"):
                 await asking.get("http://api.example/")
-        async with client(names=never) as asking:
+        async with client(names=never) as asking, asyncio.timeout(3):
             with pytest.raises(httpx2.ConnectTimeout, match=r"api\.example was not resolved in time"):
                 await asking.get("http://api.example/", timeout=0.05)
 

@@ -629,11 +629,13 @@ def test_a_server_no_request_can_go_to_is_left_out(url: Any) -> None:
     assert server_of({"url": url}) is None
 
 
-def test_an_operation_whose_own_servers_are_all_unusable_says_that_it_goes_elsewhere() -> None:
-    paths = {"/x": {"get": {"servers": [{"url": "ftp://a.test"}], "responses": OK}}}
-    toolset = made(document(paths, servers=SERVERS))
-    assert toolset.tools[0].request.server is None
-    assert [d.level for d in said(toolset)] == ["note", "degraded"]
+@pytest.mark.parametrize(
+    "query", ["_method=delete", "a=1&_METHOD=put", "%5Fmethod=delete", "x-http-method-override=put"]
+)
+def test_a_path_whose_constant_query_says_another_method_is_skipped(query: str) -> None:
+    toolset = made(document({f"/x?{query}": {"post": {"responses": OK}}, "/y?b=1": {"get": {"responses": OK}}}))
+    assert [tool.endpoint.key for tool in toolset.tools] == ["get:/y"]
+    assert any("another method" in d.message for d in said(toolset))
 
 
 def test_data_that_looks_like_a_reference_stays_data() -> None:

@@ -137,7 +137,11 @@ def hostile(text: str) -> dict[str, Any]:
                 text: {"description": text},
             },
             "security": [{text: [text]}, {"key": [text]}],
-            "servers": [{"url": text, "description": text}, {"url": f"https://b.test/{text}"}],
+            "servers": [
+                {"url": text, "description": text},
+                {"url": f"https://b.test/{text}"},
+                {"url": "https://c.test"},
+            ],
             "externalDocs": {"url": text, "description": text},
             "callbacks": {text: {text: {"post": {"responses": {}}}}},
             f"x-{text}": text,

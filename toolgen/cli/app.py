@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from toolgen.cli import check, explain, generate, show
+from toolgen.cli import call, check, explain, generate, show
 from toolgen.cli.command import Command
 
 HELP = """\b
@@ -17,11 +17,12 @@ Example: toolgen generate petstore.yaml
          toolgen show petstore.tools.yaml
          toolgen check approvals.yaml --tools petstore.tools.yaml
          toolgen explain approvals.yaml --tools petstore.tools.yaml createPet
+         toolgen call petstore.tools.yaml createPet --args @pet.json --dry-run
 
 Tools a language model can call, from any OpenAPI document.
 
 \b
-Exit codes: 0 fine, 1 problems found, 2 wrong usage.
+Exit codes: 0 fine, 1 problems found, 2 wrong usage, 3 waiting for a person.
 `toolgen COMMAND --help` says more.
 """
 
@@ -38,6 +39,7 @@ app.command("generate", cls=Command, help=generate.HELP, short_help=generate.SHO
 app.command("show", cls=Command, help=show.HELP, short_help=show.SHORT_HELP)(show.show)
 app.command("check", cls=Command, help=check.HELP, short_help=check.SHORT_HELP)(check.check)
 app.command("explain", cls=Command, help=explain.HELP, short_help=explain.SHORT_HELP)(explain.explain)
+app.command("call", cls=Command, help=call.HELP, short_help=call.SHORT_HELP)(call.call)
 
 
 def _version(wanted: bool) -> None:

@@ -1,15 +1,19 @@
-"""toolgen.yaml: several APIs, each with what `toolgen generate` would be told on the command line."""
+"""toolgen.yaml: several APIs, each with what `toolgen generate` and `toolgen call` would be told on the command line."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolgen.cli import calling
 from toolgen.errors import ConfigError, Problem, SourceError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from toolgen.dispatch.settings import Http
 
 CONFIG_NAME = "toolgen.yaml"
 
@@ -20,9 +24,9 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One API to generate. Paths are absolute or relative to the current folder.
+    """One API to generate, and how it is called. Paths are absolute or relative to the current folder.
 
-    `headers` hold `${env:NAME}` as it was written; `headers_of` resolves it.
+    `headers` hold `${env:NAME}` as it was written; `headers_of` resolves it. `credentials` are references, too.
     """
 
     spec: str
@@ -39,6 +43,10 @@ class Job:
     limits: Mapping[str, Any] = field(default_factory=dict)
     output: str | None = None
     folder: Path = Path()
+    credentials: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    server_variables: Mapping[str, str] = field(default_factory=dict)
+    allow_private: tuple[str, ...] = ()
+    caller_references: bool = True
 
     @property
     def is_url(self) -> bool:
@@ -49,6 +57,28 @@ class Job:
     def is_stdin(self) -> bool:
         """Whether the document is read from standard input."""
         return self.spec == "-"
+
+    @property
+    def target(self) -> str:
+        """The file of its toolset, without symbolic links."""
+        return os.path.realpath(self.output or self.folder / f"{self.api}.tools.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A toolgen.yaml that was read: its APIs, and the settings under `http:` (None: there are none)."""
+
+    path: Path
+    jobs: tuple[Job, ...]
+    http: Http | None
+    content: bytes = field(default=b"", repr=False)
+
+    def placed(self, problems: Iterable[Problem]) -> list[Problem]:
+        """The problems with the file and the line of their place in it."""
+        from toolgen.tools.files.lines import Lines
+
+        lines = Lines(self.content)
+        return [replace(one, line=lines.of(one.where), file=str(self.path)) for one in problems]
 
 
 def headers_of(job: Job) -> dict[str, str]:
@@ -82,8 +112,8 @@ def prefix_problem(prefix: str, longest: int | None) -> str | None:
     return None if len(prefix) + 8 <= longest else f"it leaves fewer than 8 of {longest} characters for the name"
 
 
-def read_config(path: Path) -> list[Job]:
-    """The APIs of a toolgen.yaml. Raises ConfigError with every problem of the file."""
+def read_config(path: Path) -> Config:
+    """A toolgen.yaml. Raises ConfigError with every problem of the file."""
     from toolgen.openapi.source import Limits, Loader
 
     try:
@@ -95,13 +125,12 @@ def read_config(path: Path) -> list[Job]:
     checked = _Checked()
     jobs = checked.jobs(read.tree, path.parent)
     checked.same_output(jobs, path)
+    http = checked.http(read.tree, path.parent)
+    config = Config(path, tuple(jobs), http, read.content)
     if checked.problems:
-        from toolgen.tools.files.lines import Lines
-
-        lines = Lines(read.content)
-        found = [replace(p, line=lines.of(p.where), file=str(path)) for p in checked.problems]
+        found = config.placed(checked.problems)
         raise ConfigError(f"{path} has {len(found)} problem{'s' if len(found) > 1 else ''}", found)
-    return jobs
+    return config
 
 
 class _Checked:
@@ -116,7 +145,7 @@ class _Checked:
         self.problems.append(Problem(message, written(place), hint=hint))
 
     def jobs(self, tree: Any, folder: Path) -> list[Job]:
-        top = self._mapping((), tree, {"apis": None})
+        top = self._mapping((), tree, {"apis": None, "http": None})
         if "apis" not in top:
             self.add((), "`apis` is missing", "write apis: {petstore: {spec: petstore.yaml}}")
             return []
@@ -124,6 +153,10 @@ class _Checked:
             self.add(("apis",), "expected a mapping of names to APIs", "write petstore: {spec: petstore.yaml}")
             return []
         return [job for name, value in top["apis"].items() if (job := self._job(name, value, folder))]
+
+    def http(self, tree: Any, folder: Path) -> Http | None:
+        """The settings of sending, if the file has any."""
+        return calling.http(self, tree["http"], folder) if isinstance(tree, dict) and "http" in tree else None
 
     def _job(self, name: str, value: Any, folder: Path) -> Job | None:
         from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
@@ -150,6 +183,7 @@ class _Checked:
         fields["spec"] = read["spec"] if is_url else str(folder / read["spec"])
         fields["output"] = str(folder / read["output"]) if "output" in read else None
         fields["allow_roots"] = tuple(str(folder / root) for root in read.get("allowRoots", ()))
+        fields["credentials"] = calling.in_folder(read.get("credentials", {}), folder)
         return Job(api=name, folder=folder, **fields)
 
     def same_output(self, jobs: list[Job], path: Path) -> None:
@@ -157,11 +191,10 @@ class _Checked:
         taken = {os.path.realpath(path): "this file"}
         taken |= {os.path.realpath(job.spec): f"the document of {job.api}" for job in jobs if not job.is_url}
         for job in jobs:
-            target = os.path.realpath(job.output or job.folder / f"{job.api}.tools.yaml")
-            if target in taken:
+            if job.target in taken:
                 place = ("apis", str(job.api), *(("output",) if job.output else ()))
-                self.add(place, f"would be written over {taken[target]}")
-            taken.setdefault(target, f"the toolset of {job.api}")
+                self.add(place, f"would be written over {taken[job.target]}")
+            taken.setdefault(job.target, f"the toolset of {job.api}")
 
     def _mapping(self, place: tuple[str | int, ...], value: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -178,7 +211,7 @@ class _Checked:
             self.add(place, f"expected text, this is {_kind(value)}")
             return ""
         if "${" in value:
-            self.add(place, "`${...}` is not replaced here; only the values of specHeaders may hold ${env:NAME}")
+            self.add(place, "`${...}` is not replaced here; only the values of specHeaders and credentials may hold it")
         return value
 
     def flag(self, place: tuple[str | int, ...], value: Any) -> bool:
@@ -268,6 +301,10 @@ _KEYS: dict[str, Callable[[_Checked, tuple[str | int, ...], Any], Any]] = {
     "allowHosts": _Checked.texts,
     "specHeaders": _Checked.headers,
     "limits": _Checked.limits,
+    "credentials": calling.credentials,
+    "serverVariables": calling.server_variables,
+    "allowPrivate": calling.allow_private,
+    "callerReferences": _Checked.flag,
 }
 _FIELDS = {
     "skipDeprecated": "skip_deprecated",
@@ -276,4 +313,7 @@ _FIELDS = {
     "allowRoots": "allow_roots",
     "allowHosts": "allow_hosts",
     "specHeaders": "headers",
+    "serverVariables": "server_variables",
+    "allowPrivate": "allow_private",
+    "callerReferences": "caller_references",
 }

@@ -139,7 +139,7 @@ def _configured(single: dict[str, Any], api: str | None, config: str | None) -> 
     path = Path(config or CONFIG_NAME)
     if config is None and not path.exists():
         raise UsageError(f"give SPEC, a path or URL of an OpenAPI document; there is no {CONFIG_NAME} here either")
-    jobs = read_config(path)
+    jobs = list(read_config(path).jobs)
     if api is None:
         return jobs
     chosen = [job for job in jobs if job.api == api]

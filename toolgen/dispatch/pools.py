@@ -7,15 +7,15 @@ some servers bind what they know of a caller to the connection.
 from __future__ import annotations
 
 import asyncio
-import weakref
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from toolgen.dispatch.prepared import Addition, prepared
-from toolgen.dispatch.settings import ClientCertificate, Http
+from toolgen.dispatch.prepared import Addition, Prepared, prepared
+from toolgen.dispatch.quiet import quiet
+from toolgen.dispatch.settings import Http
 from toolgen.dispatch.tokens import Tokens
 from toolgen.dispatch.upstream import Upstream
 from toolgen.identity.caller import DEFAULT_TENANT, Caller, Secret
@@ -52,19 +52,24 @@ class _Pool:
 
 @dataclass(slots=True)
 class _Loop:
-    """What belongs to one event loop."""
+    """What belongs to one event loop. `keeper` closes the pools when the loop ends or this is dropped."""
 
-    pools: OrderedDict[PoolKey, _Pool] = field(default_factory=OrderedDict)
+    pools: OrderedDict[PoolKey, _Pool]
+    keeper: AsyncGenerator[None]
     tokens: Tokens = field(default_factory=Tokens)
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A request that is complete, where to send it, and what must be shown nowhere from now on."""
+    """A request that is complete, where to send it, and what must be shown nowhere from now on.
 
-    request: httpx2.Request = field(repr=False)
+    `token` is the access token it was given, if it was asked for here.
+    """
+
+    request: Prepared
     transport: httpx2.AsyncBaseTransport
-    redactor: Redactor = field(repr=False)
+    redactor: Redactor
+    token: Secret | None = None
 
 
 class Pools:
@@ -73,7 +78,7 @@ class Pools:
     def __init__(self, http: Http, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._http = http
         self._given = transport
-        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = weakref.WeakKeyDictionary()
+        self._by_loop: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._context: ssl.SSLContext | None = None
 
     @asynccontextmanager
@@ -112,14 +117,17 @@ class Pools:
         if caller is not None and isinstance(caller.token, Secret):
             secrets.append(caller.token)
         async with self._pool(key, source, applied.client_certificate) as transport:
+            token = None
             if applied.client_credentials is not None:
-                token = await self._loop().tokens.client_credentials(
-                    applied.client_credentials, transport, self._http, tenant=key.tenant, digest=key.credential
-                )
+                own = (await self._here()).tokens
+                with quiet():
+                    token = await own.client_credentials(
+                        applied.client_credentials, transport, self._http, tenant=key.tenant, digest=key.credential
+                    )
                 secrets.append(token)
                 added.append(Addition("header", "Authorization", f"Bearer {token.reveal()}"))
             sent = prepared(request, [*added, *_additions(applied)], idempotency_key)
-            yield Ready(sent, transport, Redactor(secrets))
+            yield Ready(sent, transport, Redactor(secrets), token)
 
     @asynccontextmanager
     async def _pool(
@@ -129,7 +137,7 @@ class Pools:
         if self._given is not None:
             yield self._given
             return
-        pools = self._loop().pools
+        pools = (await self._here()).pools
         if key not in pools:
             pools[key] = _Pool(self._new(source, certificate))
         pools.move_to_end(key)
@@ -139,24 +147,49 @@ class Pools:
             yield pool.transport
         finally:
             pool.users -= 1
-            await _close_oldest(pools)
+            if pools.get(key) is pool:
+                await _close_oldest(pools)
+            elif not pool.users:  # closed while it was used, and opened again by a second try
+                await pool.transport.aclose()
 
     def _new(self, source: Upstream, certificate: Certificate | None) -> httpx2.AsyncBaseTransport:
         from toolgen.dispatch.transport import build_transport, tls_context
 
         if certificate is not None:
-            own = ClientCertificate(certificate.certificate, certificate.key)
-            context = tls_context(self._http, certificate=own, password=certificate.password)
+            context = tls_context(self._http, certificate)
         else:
             context = self._context = self._context or tls_context(self._http)
         return build_transport(self._http, source.allowed, context=context)
 
-    def _loop(self) -> _Loop:
-        return self._by_loop.setdefault(asyncio.get_running_loop(), _Loop())
+    async def _here(self) -> _Loop:
+        """What belongs to the running event loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._by_loop:
+            for ended in [one for one in list(self._by_loop) if one.is_closed()]:
+                self._by_loop.pop(ended, None)
+            pools: OrderedDict[PoolKey, _Pool] = OrderedDict()
+            self._by_loop[loop] = _Loop(pools, _keep(pools))
+            await anext(self._by_loop[loop].keeper)
+        return self._by_loop[loop]
 
-    async def aclose(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close the pools of an event loop; it must be the running one."""
-        for pool in self._by_loop.pop(loop, _Loop()).pools.values():
+    async def forget(self, token: Secret) -> None:
+        """Use an access token no more: the API refused it."""
+        (await self._here()).tokens.forget(token)
+
+    async def aclose(self) -> None:
+        """Close the pools of the running event loop."""
+        here = self._by_loop.pop(asyncio.get_running_loop(), None)
+        if here is not None:
+            await here.keeper.aclose()
+
+
+async def _keep(pools: OrderedDict[PoolKey, _Pool]) -> AsyncGenerator[None]:
+    """Close the pools at the end. An event loop ends its generators before it is closed, `asyncio.run` for one."""
+    try:
+        yield
+    finally:
+        while pools:
+            _, pool = pools.popitem()
             await pool.transport.aclose()
 
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+import weakref
+from collections.abc import Coroutine
+from concurrent.futures import CancelledError
+from typing import Any, Final, TypeVar
+
+from toolgen.errors import UsageError
 
 T = TypeVar("T")
+_PATIENCE: Final = 5.0  # seconds until leaving goes on, whatever holds the thread up
+
+
+class Closed(Exception):
+    """The portal was closed while something ran in it."""
 
 
 class Portal:
@@ -18,48 +27,82 @@ class Portal:
     """
 
     def __init__(self) -> None:
+        self.forked()
+        _portals.add(self)
+
+    def forked(self) -> None:
+        """Start anew, in a process that has none of the threads of the one it was forked from."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._process = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The coroutine's result; interrupted, it is cancelled first."""
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        """The coroutine's result; interrupted, it is cancelled first.
+
+        Raises Closed if the portal is closed meanwhile, and UsageError in the portal's own thread.
+        """
+        try:
+            with self._lock:
+                if self._thread is threading.current_thread():
+                    raise UsageError("a call from inside a call would wait for itself: use `acall` there")
+                future = asyncio.run_coroutine_threadsafe(work, self._started())
+        except BaseException:
+            work.close()
+            raise
         try:
             return future.result()
+        except CancelledError:
+            raise Closed from None
         except BaseException:
             future.cancel()
             raise
 
-    def close(self, closing: Callable[[asyncio.AbstractEventLoop], Awaitable[None]]) -> None:
-        """End the thread, after `closing` has closed in it what belongs to its loop."""
+    def close(self) -> None:
+        """Cancel what runs, let the loop close what belongs to it, and end the thread. It can be called again."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
-        if loop is None or thread is None or self._process != os.getpid() or not thread.is_alive():
+        if loop is None or thread is None:
             return
-
-        async def last() -> None:
-            await closing(loop)
-            loop.call_soon(loop.stop)
-
-        asyncio.run_coroutine_threadsafe(last(), loop)
-        if threading.current_thread() is not thread:
-            thread.join()
+        loop.call_soon_threadsafe(loop.stop)
+        if thread is not threading.current_thread():
+            thread.join(_PATIENCE)
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None or self._process != os.getpid():
-                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
-                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolgen", daemon=True)
-                self._thread.start()
-            return self._loop
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolgen", daemon=True)
+            self._thread.start()
+        return self._loop
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
+        loop.run_until_complete(_wind_up(loop))
     finally:
         loop.close()
+
+
+async def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+    running = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    await loop.shutdown_asyncgens()  # the pools of connections are closed by one
+    await asyncio.sleep(0)  # sockets are closed one round later
+
+
+_portals: weakref.WeakSet[Portal] = weakref.WeakSet()
+_abandoned: list[object] = []
+
+
+def _after_fork() -> None:
+    for portal in list(_portals):
+        # Kept as it is: closing the copy would take the parent's sockets out of the event queue both share.
+        _abandoned.append(portal._loop)
+        portal.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

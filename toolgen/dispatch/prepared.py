@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
+from urllib.parse import unquote_plus
 from uuid import uuid4
 
 import httpx2
 
 from toolgen.errors import DispatchRefused
+from toolgen.openapi.overrides import canonical
 from toolgen.request.model import ResolvedRequest
 
 USER_AGENT: Final = "toolgen"
@@ -30,7 +32,14 @@ class Addition(NamedTuple):
         return f"Addition({self.location!r}, {self.name!r})"
 
 
-def prepared(request: ResolvedRequest, added: Iterable[Addition], idempotency_key: str | None = None) -> httpx2.Request:
+class Prepared(httpx2.Request):
+    """A request with its credentials; it shows nothing of itself."""
+
+    def __repr__(self) -> str:
+        return "<Prepared>"
+
+
+def prepared(request: ResolvedRequest, added: Iterable[Addition], idempotency_key: str | None = None) -> Prepared:
     """The request as it is sent: what was resolved, the additions, and the client's own headers.
 
     A declared idempotency header that the model left out gets `idempotency_key`, or a new value.
@@ -50,7 +59,7 @@ def prepared(request: ResolvedRequest, added: Iterable[Addition], idempotency_ke
         headers.append((request.idempotency, idempotency_key or str(uuid4())))
     headers += [("User-Agent", USER_AGENT), ("Accept-Encoding", ACCEPT_ENCODING)]
     url = _with_query(request.url, [f"{one.name}={one.value}" for one in listed if one.location == "query"])
-    return httpx2.Request(request.method, _checked_url(url), headers=headers, content=request.body)
+    return Prepared(request.method, _checked_url(url), headers=headers, content=request.body)
 
 
 def _with_query(url: str, pairs: list[str]) -> str:
@@ -58,18 +67,23 @@ def _with_query(url: str, pairs: list[str]) -> str:
 
 
 def _check_names(request: ResolvedRequest, added: Iterable[Addition]) -> None:
-    """A credential is the only value of its name: of two, servers take the first or the last."""
-    taken = {("header", name.lower()) for name, _ in request.headers}
-    taken |= {("query", pair.partition("=")[0]) for pair in request.url.partition("?")[2].split("&")}
-    cookies = next((value for name, value in request.headers if name.lower() == "cookie"), "")
-    taken |= {("cookie", cookie.partition("=")[0]) for cookie in cookies.split("; ")}
+    """A credential is the only value of its name: of two, servers take the first, the last, or both."""
+    taken = {("header", canonical(name)) for name, _ in request.headers}
+    taken |= {("query", _key(pair)) for pair in request.url.partition("?")[2].split("&")}
+    cookies = (value for name, value in request.headers if name.lower() == "cookie")
+    taken |= {("cookie", pair.partition("=")[0].strip()) for value in cookies for pair in value.split(";")}
     for one in added:
-        key = one.location, one.name.lower() if one.location == "header" else one.name
-        if key in taken:
+        name = {"header": canonical, "query": _key, "cookie": str}[one.location](one.name)
+        if (one.location, name) in taken:
             raise DispatchRefused(
                 f"{request.tool.name}: the {one.location} {one.name} is filled twice, and servers differ in which counts"
             )
-        taken.add(key)
+        taken.add((one.location, name))
+
+
+def _key(pair: str) -> str:
+    """The name in `name=value` as the least careful server compares it: decoded, without case and brackets."""
+    return unquote_plus(pair.partition("=")[0]).partition("[")[0].casefold()
 
 
 def _checked_url(url: str) -> httpx2.URL:
@@ -80,7 +94,7 @@ def _checked_url(url: str) -> httpx2.URL:
         raise DispatchRefused("the HTTP client cannot read the URL of the request") from None
     authority, slash, target = url.partition("://")[2].partition("/")
     same_host = parsed.netloc.decode("ascii") == _without_default_port(parsed.scheme, authority)
-    if not slash or not same_host or parsed.raw_path != b"/" + target.encode("ascii") or parsed.userinfo:
+    if not slash or not same_host or parsed.raw_path != f"/{target}".encode() or parsed.userinfo:
         raise DispatchRefused("the HTTP client would send another URL than the one that was resolved")
     return parsed
 

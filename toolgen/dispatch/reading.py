@@ -51,7 +51,7 @@ async def read(response: httpx2.Response, until: float, take: Callable[[bytes], 
         return End.late
     except httpx2.ReadTimeout:
         return End.silent
-    except (httpx2.HTTPError, httpx2.StreamError):
+    except Exception:  # noqa: BLE001 - whatever a transport raises, the call was carried out
         return End.broken
     finally:
         await response.aclose()

@@ -9,6 +9,7 @@ from typing import Any, Final
 import httpx2
 
 from toolgen.dispatch.answer import read_answer
+from toolgen.dispatch.prepared import Prepared
 from toolgen.dispatch.settings import Http
 from toolgen.dispatch.transport import CheckedTransport
 from toolgen.errors import ToolgenError
@@ -35,9 +36,9 @@ class _Attempt:
 
     began: bool = False
 
-    async def trace(self, event: str, _: dict[str, Any]) -> None:
-        """What the connection pool tells of its steps."""
-        if event.endswith("send_request_headers.started"):
+    async def trace(self, event: str, info: dict[str, Any]) -> None:
+        """What the connection pool tells of its steps; a CONNECT is for the proxy alone."""
+        if event.endswith("send_request_headers.started") and info["request"].method != b"CONNECT":
             self.began = True
 
 
@@ -51,11 +52,10 @@ class Sending:
     redactor: Redactor
     timeout: dict[str, Any] = field(repr=False)
 
-    async def send(self, request: httpx2.Request) -> ToolResult:
+    async def send(self, request: Prepared) -> ToolResult:
         """What became of the request. A read is tried again, with the same bytes, where that may help."""
-        tries = self.http.retries + 1 if self.tool.endpoint.is_read else 1
         result = await self._once(request)
-        for number in range(1, tries):
+        for number in range(self.http.retries if self._may_repeat else 0):
             wait = self._wait_before(result, number)
             if wait is None:
                 break
@@ -63,35 +63,32 @@ class Sending:
             result = await self._once(request)
         return result
 
+    @property
+    def _may_repeat(self) -> bool:
+        return self.tool.endpoint.is_read and not self.tool.is_destructive
+
     def _wait_before(self, result: ToolResult, number: int) -> float | None:
         """The seconds to wait before trying again; None: that is the answer."""
         if result.sent is Sent.answered and result.status not in _TRY_AGAIN:
             return None
-        wait = result.retry_after if result.retry_after is not None else _FIRST_WAIT * 2 ** (number - 1)
+        wait = result.retry_after if result.retry_after is not None else _FIRST_WAIT * 2**number
         return wait if wait <= self.http.max_retry_after else None
 
-    async def _once(self, request: httpx2.Request) -> ToolResult:
+    async def _once(self, request: Prepared) -> ToolResult:
         attempt = _Attempt()
-        sent = httpx2.Request(
-            request.method,
-            request.url,
-            headers=request.headers.raw,
-            content=request.content,
-            extensions={"timeout": self.timeout, "trace": attempt.trace},
-        )
+        request.extensions = {"timeout": self.timeout, "trace": attempt.trace}
         deadline = asyncio.get_running_loop().time() + self.http.total
-        before = False
+        before = isinstance(self.transport, CheckedTransport)  # which tells when the first byte leaves
         try:
             async with asyncio.timeout_at(deadline):
-                response = await self.transport.handle_async_request(sent)
+                response = await self.transport.handle_async_request(request)
         except TimeoutError:
             reason = f"no answer within {self.http.total:g} seconds"
-            before = isinstance(self.transport, CheckedTransport)  # which tells when the first byte leaves
-        except httpx2.HTTPError as error:
-            reason = self._words(error)
-            before = isinstance(error, _BEFORE)
         except ToolgenError:
             raise
+        except httpx2.HTTPError as error:
+            reason = self._words(error)
+            before = before or isinstance(error, _BEFORE)
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, the request may be out
             reason = type(error).__name__
         else:
@@ -101,7 +98,7 @@ class Sending:
     def _unanswered(self, reason: str, *, before: bool) -> ToolResult:
         if before:
             return ToolResult(False, Sent.not_sent, message=f"nothing was sent: {reason}")
-        told = "" if self.tool.endpoint.is_read else "; it may have been carried out: find out before doing it again"
+        told = "" if self._may_repeat else "; it may have been carried out: find out before doing it again"
         return ToolResult(False, Sent.unknown, message=f"it was sent, and there is no answer: {reason}{told}")
 
     def _words(self, error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -139,7 +138,7 @@ def _faults(one: Field[Any], value: Any) -> Iterator[str]:
 
 
 def _number_fault(value: Any, *, whole: bool, least: float, most: float, unit: str) -> Iterator[str]:
-    fits = type(value) is int or (not whole and type(value) is float and math.isfinite(value))
+    fits = type(value) is int or (not whole and type(value) is float)
     if not fits or not least <= value <= most:
         kind = "a whole number" if whole else "a number"
         yield f"expected {kind}{' of ' + unit if unit else ''} from {least:,} to {most:,}, this is {shown(value)}"

@@ -6,13 +6,15 @@ no argument and no credential is among them, and exceptions are not recorded.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from toolgen.result import ToolResult
+from toolgen.errors import ToolgenError
+from toolgen.result import Sent, ToolResult
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram
@@ -24,7 +26,7 @@ def observed(api: str, tool: str, method: str) -> Iterator[Callable[[ToolResult]
     """A span around one call, and its duration in seconds; call what it gives with the result."""
     started = perf_counter()
     known = {"toolgen.api": api, "http.request.method": method}
-    outcome: dict[str, str | int] = {"toolgen.sent": "refused"}
+    outcome: dict[str, str | int] = {"toolgen.sent": Sent.unknown.value}
 
     def became(result: ToolResult) -> None:
         outcome["toolgen.sent"] = result.sent.value
@@ -40,6 +42,9 @@ def observed(api: str, tool: str, method: str) -> Iterator[Callable[[ToolResult]
     with span as current:
         try:
             yield became
+        except (ToolgenError, CancelledError) as error:
+            outcome["toolgen.sent"] = "refused" if isinstance(error, ToolgenError) else "cancelled"
+            raise
         finally:
             current.set_attributes(outcome)
             _durations().record(perf_counter() - started, {**known, **outcome})

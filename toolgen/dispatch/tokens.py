@@ -146,7 +146,7 @@ def _read(given: ClientCredentials, answer: MutableMapping[str, Any]) -> tuple[S
         raise _failed(given, "the token is no bearer token")
     if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token or " " in token:
         raise _failed(given, "the answer has no access token that a header could carry")
-    return Secret(token), max(float(lifetime), 0.0) if lifetime is not None else _LIFETIME
+    return Secret(token), float(lifetime) if lifetime is not None else _LIFETIME
 
 
 def _basic(client: Any, method: str, uri: str, headers: Any, body: Any) -> tuple[str, Any, Any]:

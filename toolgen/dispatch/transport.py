@@ -12,7 +12,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -20,6 +20,7 @@ import httpcore2
 import httpx2
 
 from toolgen.dispatch.addresses import Allowed, literal
+from toolgen.dispatch.quiet import quiet
 from toolgen.dispatch.settings import ClientCertificate, Http
 from toolgen.errors import CredentialsMissing, UsageError
 from toolgen.identity.credentials import Certificate
@@ -78,7 +79,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             content=request.stream,
             extensions=request.extensions,
         )
-        with _as_httpx2():
+        with quiet(), _as_httpx2():
             answer = await self._pool.handle_async_request(sent)
         return httpx2.Response(
             status_code=answer.status,
@@ -204,12 +205,16 @@ class _AnswerStream(httpx2.AsyncByteStream):
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _as_httpx2():
-            async for part in self._answer.aiter_stream():
+        async with aclosing(self._answer.aiter_stream()) as parts:
+            while True:
+                with quiet(), _as_httpx2():
+                    part = await anext(parts, None)
+                if part is None:
+                    return
                 yield part
 
     async def aclose(self) -> None:
-        with _as_httpx2():
+        with quiet(), _as_httpx2():
             await self._answer.aclose()
 
 

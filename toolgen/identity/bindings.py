@@ -62,10 +62,13 @@ class Binding:
 
 
 class Reader:
-    """Reads entries and collects every problem; `schemes` are the Security Scheme Objects by name."""
+    """Reads entries and collects every problem; `schemes` are the Security Scheme Objects by name, `origin` is the API's."""
 
-    def __init__(self, schemes: Mapping[str, Mapping[str, Any]], *, caller_references: bool) -> None:
+    def __init__(
+        self, schemes: Mapping[str, Mapping[str, Any]], *, origin: Origin | None, caller_references: bool
+    ) -> None:
         self.schemes = schemes
+        self.origin = origin
         self.caller_references = caller_references
         self.found: list[Problem] = []
 
@@ -157,6 +160,8 @@ class Reader:
             self.say(where, "the document names no token URL for client credentials", "set tokenUrl")
             return None
         fault = _token_url_fault(url)
+        if not fault and given is None and Origin.of(url) != self.origin:  # a document must not choose who gets a secret
+            fault = f"the document's token URL is of {Origin.of(url)}, another origin than the API's: write it as tokenUrl"
         if fault:
             self.say(where, fault)
             return None

@@ -151,7 +151,7 @@ class Credentials:
 
         Raises CredentialsError with every problem at once and without any value.
         """
-        reader = Reader(schemes, caller_references=caller_references)
+        reader = Reader(schemes, origin=origin, caller_references=caller_references)
         given = {} if config is None else config
         if not isinstance(given, Mapping):
             reader.say(where, "credentials are a mapping of security schemes")
@@ -190,7 +190,7 @@ class Credentials:
         wanted = ", or ".join(" and ".join(alternative) for alternative in security)
         told = f"the request needs credentials that are not bound for {origin}: {wanted}"
         if origin == self.origin:
-            return f"{told}; bind them under credentials of {self.api}"
+            return f"{told}; bind them under credentials of {self.api}, in the shell with --credential SCHEME=REF"
         if self.origin is None:
             return f"{told}; {self.api} has no server whose credentials they could be: set its server"
         key = at("credentials", str(origin))

@@ -24,6 +24,7 @@ from toolgen.identity.spellings import spellings
 __all__ = ["REDACTED", "Redactor", "exact_json"]
 
 _ENCODINGS_DEEP: Final = 4  # JSON in base64 in a form in JSON: what is deeper is judged as it stands
+_PASSES: Final = 4  # what stands beside a secret may be seen for what it is once that is gone
 _NESTING: Final = 100  # arrays and objects inside each other; what is deeper is not shown
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey)\s+(?=\S)")
 # Separators stand outside, so that a path or a sentence is judged piece by piece.
@@ -186,6 +187,14 @@ class Redactor:
         return [self._hidden(item, depth + 1) for item in value]
 
     def _text(self, text: str, levels: int) -> str:
+        for _ in range(_PASSES):
+            shown = self._once(text, levels)
+            if shown == text:
+                break
+            text = shown
+        return text
+
+    def _once(self, text: str, levels: int) -> str:
         if text in self._secrets:
             return REDACTED
         if levels > 0:
@@ -246,12 +255,19 @@ def exact_json(text: str) -> Any:
     """JSON text as data that says all the text says.
 
     Raises ValueError for what is no JSON, for repeated keys (readers differ in which one counts), NaN and
-    Infinity, numbers that a double does not hold, and nesting too deep to read.
+    Infinity, numbers that a double does not hold, and what is nested more than 100 deep.
     """
     try:
-        return json.loads(text, parse_constant=_refused, parse_float=_exact_float, object_pairs_hook=_distinct)
+        data = json.loads(text, parse_constant=_refused, parse_float=_exact_float, object_pairs_hook=_distinct)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    level = [data]
+    for _ in range(_NESTING + 1):
+        inside = (item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list))
+        level = [item for items in inside for item in items]
+        if not level:
+            return data
+    raise ValueError("nested too deeply")
 
 
 def _refused(constant: str) -> Any:

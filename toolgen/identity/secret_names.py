@@ -24,9 +24,7 @@ _ANYWHERE = re.compile(
     "|(?:api|private|access|auth|encryption|signing|master|shared|subscription|account|storage|functions)key"
     "|connectionstring|codeverifier|clientassertion"
 )
-_WHOLE_WORDS: Final = frozenset(
-    "auth bearer creds cvc cvv hmac jwt otp passwd pwd sessid session sessionid sessions sid sig totp".split()
-)
+_WHOLE_WORDS: Final = frozenset("auth bearer creds cvc cvv hmac jwt otp pwd session sid sig totp".split())
 # Words of which a secret's name is only the beginning or the end.
 _OTHER_WORD = re.compile(r"tokeni[sz](?:e|er|ers|ed|es|ation|ing)|secretar(?:y|ies|ial|iat)")
 _CURSOR_WORDS: Final = frozenset("continuation cursor next page pagination prev previous skip start sync".split())
@@ -39,6 +37,7 @@ _ABOUT: Final = frozenset(
     "alg algorithm at count duration enabled endpoint expiration expires expiry id ids length lifetime limit method "
     "name names policy required status ttl type types uri url uuid version".split()
 )
+_SESSION_ID = re.compile(r"[a-z]*sess(?:ion)?ids?")
 _SECRET_IDS = re.compile(r"(?:secret|session|cookie)ids?$")
 _PLURAL = re.compile(r"(?i)tokens$")
 
@@ -64,7 +63,9 @@ def _says_secret(name: str) -> bool:
     joined = "".join(words)
     if words and words[-1] in _ABOUT and not _SECRET_IDS.search(joined):
         return False
-    return _ANYWHERE.search(joined) is not None or not _WHOLE_WORDS.isdisjoint(words) or "sessionid" in joined
+    if _ANYWHERE.search(joined) is not None or not _WHOLE_WORDS.isdisjoint(words):
+        return True
+    return any(_SESSION_ID.fullmatch(word) for word in words)
 
 
 def _without_counts(words: list[str]) -> list[str]:

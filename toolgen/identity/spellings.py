@@ -10,6 +10,7 @@ from typing import Final
 
 SHORTEST: Final = 4  # a shorter secret is found as a whole value only; inside a text it would be anywhere
 _SHORTEST_BASE64: Final = 6
+_ESCAPE: Final = r"\\{1,15}"  # as many as four levels of JSON write; without a bound the time were quadratic
 
 
 def spellings(secrets: Iterable[str]) -> re.Pattern[str] | None:
@@ -38,13 +39,13 @@ def _character(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass")
     forms = [
         "".join(f"%(?:25)*(?i:{byte:02x})" for byte in data),
-        "".join(rf"\\+u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)),
+        "".join(rf"{_ESCAPE}u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)),
         re.escape(char),
     ]
     if char in '"\\/':
-        forms.insert(0, r"\\+" + ("" if char == "\\" else re.escape(char)))
+        forms.insert(0, _ESCAPE + ("" if char == "\\" else re.escape(char)))
     if char in "\n\r\t":
-        forms.append(r"\\+" + {"\n": "n", "\r": "r", "\t": "t"}[char])
+        forms.append(_ESCAPE + {"\n": "n", "\r": "r", "\t": "t"}[char])
     if char == " ":
         forms.append(r"\+")
     if char in "&<>\"'":

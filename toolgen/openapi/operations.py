@@ -9,12 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote_plus
 
 from toolgen.openapi import upgrade
 from toolgen.openapi.diagnostics import Diagnostic, Unusable
 from toolgen.openapi.endpoint import fragment_placeholders, placeholders, request_target
 from toolgen.openapi.keys import METHODS, unknown_keys
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Response, Server
+from toolgen.openapi.overrides import is_method_key
 from toolgen.openapi.parameters import KnownParameters, OperationParts
 from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.servers import old_servers, read_security, read_security_schemes, read_servers
@@ -172,6 +174,9 @@ class Reader:
             raise Unusable(f"{one_line(wire_method, 30)!r} is no HTTP method", pointer)
         if "#" in path and (lost := fragment_placeholders(path)):
             raise Unusable(f"{{{one_line(lost[0], 60)}}} stands in the path's fragment, which is never sent", pointer)
+        if "?" in path and (override := _method_in_query(path)):
+            said = "in the path would have some servers use another method than the operation's"
+            raise Unusable(f"{one_line(override, 40)!r} {said}", pointer)
         if isinstance(node, dict) and isinstance(node.get("$ref"), str) and "responses" not in node:
             try:  # not allowed by the specification, written all the same
                 place = self.references.follow(place)
@@ -333,3 +338,9 @@ def _without_fragment(path: str) -> str:
 def _text(node: dict[str, Any], key: str) -> str:
     value = node.get(key)
     return value if isinstance(value, str) else ""
+
+
+def _method_in_query(path: str) -> str:
+    """The name in a path's constant query by which some servers take another method, or nothing."""
+    pairs = path.partition("?")[2].partition("#")[0].split("&")
+    return next((name for pair in pairs if is_method_key(name := unquote_plus(pair.partition("=")[0]))), "")

@@ -39,7 +39,7 @@ class Schemas:
             name = waiting.pop()
             if name not in self.components:
                 self.components[name] = {}
-                self.components[name] = self._copy(self._definitions.get(name, False), waiting)
+                self.components[name] = self._copy(self._definitions[name], waiting)
         return made
 
     def _copy(self, schema: Any, waiting: list[str]) -> Any:
@@ -51,8 +51,8 @@ class Schemas:
         for key, value in schema.items():
             if key in _PROSE:
                 continue
-            if key == "$ref" and isinstance(value, str) and value.startswith(PREFIX):
-                name = unescape(value.removeprefix(PREFIX))
+            if key == "$ref" and isinstance(value, str):
+                name, _ = self._definition(value)
                 waiting.append(name)
                 out[key] = COMPONENTS + escape(name)
             elif key in MAP and isinstance(value, dict):
@@ -64,6 +64,13 @@ class Schemas:
             else:
                 out[key] = value
         return self._without_patterns(out)
+
+    def _definition(self, reference: str) -> tuple[str, Any]:
+        """Name and schema a reference means. Raises ValueError for one that leads out of the definitions."""
+        name = unescape(reference.removeprefix(PREFIX))
+        if not reference.startswith(PREFIX) or name not in self._definitions:
+            raise ValueError("a reference leads nowhere")
+        return name, self._definitions[name]
 
     def _without_patterns(self, schema: dict[str, Any]) -> dict[str, Any]:
         if not schema.get("patternProperties"):
@@ -88,9 +95,8 @@ class Schemas:
         here = dict(schema) if isinstance(schema, dict) else {}
         for _ in range(_MOST_HOPS):
             if isinstance(here.get("$ref"), str):
-                target = self._definitions.get(unescape(here["$ref"].removeprefix(PREFIX)))
-                below = target if isinstance(target, dict) else {}
-                here = _merged(here, "$ref", below)
+                target = self._definition(here["$ref"])[1]
+                here = _merged(here, "$ref", target if isinstance(target, dict) else {})
                 continue
             for key in ("allOf", "anyOf", "oneOf"):
                 members = [m for m in here.get(key, ()) if not _is_null(m)]
@@ -138,7 +144,7 @@ class Schemas:
             if isinstance(flat.get("additionalProperties"), dict):
                 self.said["openapi-core does not cast properties that have no name in the schema"] = None
             return {"type": "object", "properties": properties, "required": flat.get("required", [])}
-        if flat:
+        if _says(schema):
             self.said[SEVERAL_TYPES] = None
         return {}
 
@@ -146,7 +152,7 @@ class Schemas:
         flat = self.flat(schema)
         if flat.get("type") in SCALARS:
             return self._scalar(flat)
-        if flat:
+        if _says(schema):
             self.said[NESTED if flat.get("type") else SEVERAL_TYPES] = None
         return {}
 
@@ -168,6 +174,11 @@ def _merged(schema: dict[str, Any], key: str, below: dict[str, Any]) -> dict[str
         return {**below, **rest}
     kept = [*rest.pop("allOf", []), {k: below[k] for k in shared if k != "allOf"}, *below.get("allOf", [])]
     return {**below, **rest, "allOf": [member for member in kept if member]}
+
+
+def _says(schema: Any) -> bool:
+    """Whether a schema rules anything out."""
+    return isinstance(schema, dict) and not _PROSE.issuperset(schema)
 
 
 def _is_null(schema: Any) -> bool:

@@ -75,7 +75,12 @@ def read_request(request: ResolvedRequest, operation: OneOperation) -> Wire:
 
 
 def _not_yet(request: ResolvedRequest, operation: OneOperation, wire: Wire) -> None:
-    """What is not in the bytes, or not in any schema."""
+    """What is not in the bytes, or not in any schema, or cannot be split."""
+    for (location, name), (_, explode, kind) in operation.styles.items():
+        if location == "header" and kind == "object" and explode:
+            pieces = wire.parameters.header.get(name, "").split(",")
+            if any(piece.count("=") > 1 for piece in pieces):
+                wire.leave_out(location, name, DELIMITER_INSIDE)
     for one in request.deferred:
         name = unquote(one.name) if one.location != "header" else one.name
         wire.leave_out(one.location, name, LATER)
@@ -134,6 +139,7 @@ def _path(request: ResolvedRequest, operation: OneOperation, wire: Wire) -> dict
     match = re.fullmatch(re.escape(base) + pattern, path)
     if match is None:
         wire.problems.append(Problem(f"path: it is not {template}", "/path"))
+        wire.unreadable.update(("path", name) for name in pieces[1::2])  # said once
         return {}
     found: dict[str, str] = {}
     for name, text in zip(pieces[1::2], match.groups(), strict=True):

@@ -50,9 +50,9 @@ class ResolvedRequest:
 
     tool: Tool = field(repr=False)
     method: str
-    url: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes | None
+    url: str = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes | None = field(repr=False)
     server: str
     deferred: tuple[Deferred, ...] = ()
     idempotency: str | None = None

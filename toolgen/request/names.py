@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from toolgen.request.pertool import PerTool
 from toolgen.tools.model import Leaf, Tool
-from toolgen.tools.overrides import METHOD_HEADERS, canonical, is_method_header, is_method_key
+from toolgen.openapi.overrides import METHOD_HEADERS, canonical, is_method_header, is_method_key
 
 # RFC 9110 section 7.6.1 and what proxies treat alike; who and where the request is for; the path a server sees.
 _FORBIDDEN: Final = METHOD_HEADERS | frozenset(

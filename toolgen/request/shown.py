@@ -112,25 +112,27 @@ class Shower:
             return shown[: self.limit] + "…"
         return shown
 
-    def lines(self, place: str, text: str) -> str:
-        """Text of many lines, none of them and not all of them too long."""
-        lines = text.split("\n")
+    def lines(self, place: str, text: str, whole: str | None = None) -> str:
+        """Text of many lines, none of them and not all of them too long; `whole` is what was not cut before."""
+        lines, whole = text.split("\n"), text if whole is None else whole
         if self.limit is None:
             return text
         if len(lines) > LINES:
-            self._cut(place, text, LINES, len(lines), "lines")
+            self._cut(place, whole, LINES, len(lines), "lines")
             lines = [*lines[:LINES], "…"]
         if any(len(line) > self.limit for line in lines):
             if len(lines) <= LINES:
                 shown = sum(min(len(line), self.limit) for line in lines) + len(lines) - 1
-                self._cut(place, text, shown, len(text), "characters")
+                self._cut(place, whole, shown, len(whole), "characters")
             lines = [line if len(line) <= self.limit else line[: self.limit] + "…" for line in lines]
         return "\n".join(lines)
 
     def json(self, place: str, data: Any) -> str:
         """Redacted JSON data, pretty; it is JSON unless lines of it are cut."""
         shown = json.dumps(self._strings(place, data), ensure_ascii=False, indent=2)
-        return self.lines(place, shown)
+        if self.limit is None or shown.count("\n") < LINES:
+            return shown
+        return self.lines(place, shown, Shower(self.redactor, None).json(place, data))
 
     def place(self, place: str) -> str:
         """A place as a reader is told of it; names in it are whatever a model calls them."""

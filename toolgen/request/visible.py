@@ -11,7 +11,7 @@ SPACES: Final = 40  # more in a row are shown as their number
 # combining marks, blank Braille, Mongolian and variation selectors.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
-_RUN = re.compile(r"[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]{%d,}" % (SPACES + 1))
+_RUN = re.compile(rf"[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]{{{SPACES + 1},}}")
 
 
 def visible(text: str, keep: str = "") -> tuple[str, tuple[str, ...]]:
@@ -44,7 +44,7 @@ def shown_host(host: str) -> tuple[str, str]:
     written = ".".join(name for _, name in labels)
     if written == ascii_host:
         return ascii_host, ""
-    scripts = sorted({script for _, name in labels for script in _scripts(name)} - {"DIGIT", "HYPHEN-MINUS"})
+    scripts = sorted({script for _, name in labels for script in _scripts(name)})
     mixed = any(_is_mixed(name) for _, name in labels)
     looks = f"the host is not ASCII and is shown encoded; it reads as {visible(written)[0]!r}"
     return ascii_host, looks + (f" and mixes scripts: {', '.join(scripts)}" if mixed else "")

@@ -23,7 +23,7 @@ from toolgen.tools.files.check_schemas import SchemaCheck
 from toolgen.tools.files.places import Place, written
 from toolgen.tools.model import Body, Leaf, Location, Server, Tool, Toolset
 from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
-from toolgen.tools.overrides import is_method_header, is_method_key
+from toolgen.openapi.overrides import is_method_header, is_method_key
 from toolgen.tools.template import TemplateFault, argument_of, arguments_in, pieces
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

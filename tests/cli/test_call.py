@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+import ast
+import getpass
+import json
+import os
+import pwd
+import re
+from pathlib import Path
+
+import pytest
+from shown import petstore
+
+import toolgen as package
+from toolgen.cli import call_options
+from toolgen.errors import UsageError
+
+TOKEN = "tok-0123456789abcdef"
+BEARER = "bearerAuth=${env:SHOP_TOKEN}"
+NEW_PET = '{"requestBody": {"name": "Rex", "species": "dog"}}'
+
+
+@pytest.fixture
+def server():
+    with petstore() as running:
+        yield running
+
+
+@pytest.fixture
+def call(toolgen, monkeypatch):
+    """`toolgen call petstore.tools.yaml ...` with a token in the environment."""
+    monkeypatch.setenv("SHOP_TOKEN", TOKEN)
+    toolgen("generate", "petstore.yaml")
+
+    def run(name: str, *more: str, **options):
+        result = toolgen("call", "petstore.tools.yaml", name, *more, **options)
+        assert TOKEN not in result.output
+        return result
+
+    return run
+
+
+# the real thing
+
+
+def test_a_read_is_sent_with_the_credential_and_its_answer_is_printed(call, server):
+    result = call("getPet", "--args", '{"petId": "7"}', "--server", server.url, "--credential", BEARER)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert server.requests == ["GET /v1/pets/7"]
+    head, _, body = result.stdout.partition("\n\n")
+    assert head == 'HTTP 200 OK\netag: "1"'
+    assert json.loads(body) == server.pets["7"]
+
+
+def test_json_is_the_result_as_programs_have_it(call, server):
+    result = call("getStock", "--server", server.url, "--credential", BEARER, "--format", "json")
+    assert json.loads(result.stdout) == {
+        "ok": True,
+        "sent": "answered",
+        "status": 200,
+        "mediaType": "application/json",
+        "headers": {"deprecation": "@1767225600"},
+        "body": {"available": 2, "sold": 1},
+    }
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_error_of_the_api_is_shown_and_is_exit_code_1(call, server, form):
+    result = call(
+        *["getPet", "--args", '{"petId": "99"}', "--server", server.url, "--credential", BEARER, "--format", form]
+    )
+    assert result.exit_code == 1
+    assert "HTTP 404: There is no such thing: Nothing is at /pets/99." in result.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_write_waits_for_a_person_is_not_sent_and_is_exit_code_3(call, server, form):
+    result = call("createPet", "--args", NEW_PET, "--server", server.url, "--credential", BEARER, "--format", form)
+    assert (result.exit_code, server.requests) == (3, [])
+    for told in ("createPet waits for a person", "'unmatched'", "a person has to approve it", "--no-gate would skip"):
+        assert told in result.output
+    assert form == "text" or json.loads(result.stdout)["refused"] == "gated"
+
+
+def test_no_gate_sends_a_write_and_says_that_nobody_is_asked(call, server):
+    result = call("createPet", "--args", NEW_PET, "--server", server.url, "--credential", BEARER, "--no-gate")
+    assert (result.exit_code, server.requests) == (0, ["POST /v1/pets"])
+    assert "location: /v1/pets/10" in result.stdout
+    assert "nobody is asked" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("config", "tool", "code", "says"),
+    [
+        ("requireApproval: ['http.get:/stock']", "getStock", 3, "by 'http.get:/stock'"),
+        ("deny: ['getStock']", "getStock", 1, "is denied: by 'getStock'"),
+        ("exempt: ['http.post:/pets']", "createPet", 0, "HTTP 201"),
+        ("requireApproval: ['http.get:/stok']", "getStock", 1, "did you mean"),
+    ],
+)
+def test_an_approval_config_decides(call, folder, server, config, tool, code, says):
+    (folder / "approvals.yaml").write_text(config, encoding="utf-8")
+    given = ["--args", NEW_PET] if tool == "createPet" else []
+    result = call(tool, *given, "--approvals", "approvals.yaml", "--server", server.url, "--credential", BEARER)
+    assert result.exit_code == code
+    assert says in result.output
+    assert len(server.requests) == (code == 0)
+
+
+def test_arguments_that_are_not_valid_are_exit_code_1_and_told_one_by_one(call, server):
+    result = call("listPets", "--args", '{"limit": 0, "statsu": "sold"}', "--server", server.url)
+    assert (result.exit_code, result.stdout, server.requests) == (1, "", [])
+    assert "/limit: expected at least 1" in result.stderr
+    assert "/statsu: this key is not known (did you mean 'status'?)" in result.stderr
+
+
+def test_without_a_credential_nothing_is_sent_and_the_scheme_is_named(call, server):
+    result = call("listPets", "--server", server.url)
+    assert (result.exit_code, server.requests) == (1, [])
+    assert "bearerAuth" in result.stderr
+    assert "--credential" in result.stderr
+
+
+def test_a_private_address_of_the_toolset_needs_the_option(call, folder, server):
+    path = folder / "petstore.tools.yaml"
+    text = path.read_text(encoding="utf-8").replace("https://petstore.example/v1", "https://example.test")
+    # An operation's own server earns nothing, whatever it says.
+    text = text.replace("  request: {}\n  response:\n    mediaTypes: [application/json]\n", "  request: {}\n", 0)
+    path.write_text(text, encoding="utf-8")
+    given = package.load_toolset(path)
+    tools = [
+        tool.model_copy(update={"request": tool.request.model_copy(update={"server": server.url})})
+        for tool in given.tools
+    ]
+    given.model_copy(update={"tools": tuple(tools)}).save(path)
+    credential = f"bearerAuth@{server.url.removesuffix('/v1')}=${{env:SHOP_TOKEN}}"
+    refused = call("getStock", "--credential", credential)
+    assert (refused.exit_code, server.requests) == (1, [])
+    assert "--allow-private 127.0.0.1" in refused.stderr
+    assert call("getStock", "--credential", credential, "--allow-private", "127.0.0.1").exit_code == 0
+
+
+def test_a_server_that_does_not_listen_is_exit_code_1_and_nothing_was_sent(call, server):
+    closed = server.url
+    server.shutdown()
+    server.server_close()
+    result = call("deletePet", "--args", '{"petId": "7"}', "--server", closed, "--credential", BEARER, "--no-gate")
+    assert result.exit_code == 1
+    assert "nothing was sent: connect error" in result.stderr
+
+
+def test_hidden_characters_of_an_answer_do_not_reach_the_terminal(call, server):
+    server.pets["7"] = {"id": "7", "name": "\x1b[2JRex\u202e", "note": "\u200b"}
+    given = ["--args", '{"petId": "7"}', "--server", server.url, "--credential", BEARER]
+    for form in ("text", "json"):
+        shown = call("getPet", *given, "--format", form).stdout
+        assert not re.search("[\x1b\u202e\u200b]", shown)
+        assert r"\u001b[2JRex\u202e" in shown
+
+
+def test_the_caller_is_the_user_of_the_operating_system_and_has_no_token(call, server, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "somebody-else")
+    assert getpass.getuser() == "somebody-else"
+    assert call_options.login() == pwd.getpwuid(os.getuid()).pw_name
+    result = call("getStock", "--server", server.url, "--credential", "bearerAuth=${caller:token}")
+    assert (result.exit_code, server.requests) == (1, [])
+    assert "${caller:token} needs the caller's token, and the caller has none" in result.stderr
+
+
+def test_a_context_value_is_sent_where_the_toolset_says_and_missed_where_it_is_not_given(call, folder, server):
+    path = folder / "petstore.tools.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("'{{ ownerId }}'", "'${context:owner}'"), encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert "${context:owner}" in text
+    given = package.load_toolset(path).tool("listOrdersOfOwner")
+    schema = {**given.parameters, "properties": {}, "required": []}
+    loaded = package.load_toolset(path)
+    tools = tuple(t if t.name != given.name else t.model_copy(update={"parameters": schema}) for t in loaded.tools)
+    loaded.model_copy(update={"tools": tools}).save(path)
+    options = ["--server", server.url, "--credential", BEARER]
+    assert call("listOrdersOfOwner", *options, "--context", "owner=me/you").exit_code == 0
+    assert server.requests == ["GET /v1/owners/me%2Fyou/orders"]
+    assert "owner" in call("listOrdersOfOwner", *options).stderr
+
+
+# without sending
+
+
+def test_a_dry_run_sends_nothing_and_shows_request_gate_credential_and_contract(call, folder, server):
+    (folder / "approvals.yaml").write_text(
+        "requireApproval: ['http.post:*']\nrules: [{match: createPet, approvalTimeout: PT5M}]\n", encoding="utf-8"
+    )
+    result = call(
+        *["createPet", "--args", NEW_PET, "--approvals", "approvals.yaml", "--server", server.url, "--dry-run"],
+        *["--credential", "bearerAuth=${env:NOT_SET}"],
+    )
+    assert (result.exit_code, result.stderr, server.requests) == (0, "", [])
+    assert result.stdout.startswith(f"POST {server.url}/pets\n")
+    for line in (
+        '    "species": "dog"',
+        "gate         waits for a person: requireApproval[0] is http.post:*",
+        "rule         createPet",
+        "credentials  bearerAuth: header Authorization from ${env:NOT_SET}",
+        "contract     ok, against the toolset",
+        "sent         nothing: this is a dry run",
+    ):
+        assert line in result.stdout.splitlines()
+
+
+def test_a_dry_run_as_json(call):
+    text = call("createPet", "--args", NEW_PET, "--dry-run", "--format", "json", "--credential", BEARER).stdout
+    data = json.loads(text)
+    assert data["sent"] is False
+    assert (data["request"]["method"], data["request"]["url"]) == ("POST", "https://petstore.example/v1/pets")
+    assert data["gate"] == {"outcome": "gated", "pattern": "unmatched", "where": "unmatched"}
+    assert data["credentials"] == [
+        {"scheme": "bearerAuth", "in": "header", "name": "Authorization", "references": ["${env:SHOP_TOKEN}"]}
+    ]
+    assert data["contract"]["status"] == "ok"
+
+
+def test_a_dry_run_shows_no_text_beside_a_reference(call):
+    shown = call("getStock", "--dry-run", "--credential", "bearerAuth=s3cretprefix-${env:SHOP_TOKEN}").output
+    assert "s3cretprefix" not in shown
+    assert "bearerAuth: header Authorization from ${env:SHOP_TOKEN}" in shown
+
+
+def test_a_dry_run_says_what_the_call_would_lack_and_that_no_gate_asks_nobody(call):
+    shown = call("deletePet", "--args", '{"petId": "7"}', "--dry-run", "--no-gate").stdout
+    assert "gate         off (--no-gate): it runs, and nobody is asked" in shown
+    assert "credentials  missing, so that the call would be refused: the request needs credentials" in shown
+
+
+def test_a_dry_run_whose_request_breaks_the_contract_is_exit_code_1_unless_told_otherwise(call, folder):
+    path = folder / "petstore.tools.yaml"
+    loaded = package.load_toolset(path)
+    tool = loaded.tool("deletePet")
+    changed = tool.model_copy(update={"request": tool.request.model_copy(update={"method": "PUT"})})
+    broken = [BREAK(tool) if tool.name == "getStock" else tool for tool in loaded.tools]
+    assert changed.name == "deletePet"
+    loaded.model_copy(update={"tools": tuple(broken)}).save(path)
+    for options, code, says in [
+        ([], 1, "failed, against the toolset"),
+        (["--contract", "enforce"], 1, "failed, against the toolset"),
+        (["--contract", "warn"], 0, "failed, against the toolset"),
+        (["--contract", "off"], 0, "unchecked: --contract off"),
+    ]:
+        result = call("getStock", "--dry-run", *options)
+        assert result.exit_code == code, result.output
+        assert says in result.stdout
+
+
+def test_without_the_extra_a_dry_run_says_how_to_get_it_and_enforcing_is_wrong_usage(call, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "openapi_core", None)
+    result = call("getStock", "--dry-run")
+    assert result.exit_code == 0
+    assert "contract     unchecked: pip install 'toolgen[contract]'" in result.stdout
+    enforced = call("getStock", "--dry-run", "--contract", "enforce")
+    assert enforced.exit_code == 2
+    assert "pip install 'toolgen[contract]'" in enforced.stderr
+
+
+# wrong usage
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ('{"a": 1,\n "b": }', "--args: line 2, column 7: "),
+        ('{"a": NaN}', "NaN is not a number JSON has"),
+        ('{"a": Infinity}', "Infinity is not a number JSON has"),
+        ('{"a": 1, "a": 2}', 'duplicate key "a"'),
+        ("[]", "a JSON object"),
+        ("null", "a JSON object"),
+        ("", "line 1, column 1"),
+        ("[" * 100_000, "nested too deep"),
+        ("@missing.json", "missing.json cannot be read: No such file"),
+        ("@latin1.json", "latin1.json is no UTF-8 text"),
+    ],
+)
+def test_arguments_that_are_no_json_object_are_wrong_usage(call, folder, given, says):
+    (folder / "latin1.json").write_bytes(b'{"a": "\xe4"}')
+    result = call("getStock", "--args", given)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert says in result.stderr
+
+
+def test_arguments_come_from_text_a_file_or_stdin_and_integers_are_exact(call, folder):
+    text = '\ufeff{"petId": "7", "requestBody": {"price": 123456789012345678901234567890}}'
+    (folder / "pet.json").write_text(text, encoding="utf-8")
+    for given, stdin in [(text[1:], None), ("@pet.json", None), ("@-", text)]:
+        result = call("updatePet", "--args", given, "--dry-run", "--format", "json", stdin=stdin)
+        assert json.loads(json.loads(result.stdout)["request"]["body"]["text"]) == {
+            "price": 123456789012345678901234567890
+        }
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        (["--approvals", "x", "--no-gate"], 2, "cannot stand together"),
+        (["--credential", TOKEN], 2, "--credential takes SCHEME=REF"),
+        (["--credential", f"{TOKEN}=="], 2, "petstore has no such security scheme; it has bearerAuth"),
+        (["--credential", "bearerAut=${env:A}"], 2, "did you mean 'bearerAuth'?"),
+        (["--credential", f"bearerAuth={TOKEN}"], 1, "--credential bearerAuth: a secret is not written"),
+        (["--credential", f'bearerAuth={{"token": {TOKEN}'], 2, "--credential bearerAuth: line 1, column"),
+        (["--credential", "bearerAuth@other=${env:A}"], 2, "SCHEME@https://other.example=REF"),
+        (["--credential", BEARER, "--credential", BEARER], 2, "bearerAuth is there twice"),
+        (["--server", "ftp://petstore.example"], 1, "no http(s) URL"),
+        (["--server-variable", "region"], 2, "--server-variable takes NAME=VALUE"),
+        (["--server-variable", "region=eu"], 2, "no server has the variable 'region'"),
+        (["--allow-private", "10.1.0.0/8"], 2, "--allow-private: '10.1.0.0/8' has bits behind its prefix"),
+        (["--context", "=x"], 2, "--context takes NAME=VALUE"),
+        (["--config", "gone.yaml"], 2, "gone.yaml"),
+        (["--contract", "strict"], 2, "'strict' is not one of"),
+    ],
+)
+def test_an_option_that_is_wrong_is_told_before_anything_is_sent(call, options, code, says):
+    result = call("getStock", *options)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert says in result.stderr
+
+
+def test_an_unknown_tool_is_told_with_the_nearest(call):
+    result = call("getPets")
+    assert result.exit_code == 1
+    assert "no tool 'getPets' in 'petstore'; did you mean 'getPet'?" in result.stderr
+
+
+def test_a_document_is_no_toolset_and_the_error_says_what_makes_one(toolgen):
+    result = toolgen("call", "petstore.yaml", "getPet")
+    assert result.exit_code == 1
+    assert "run `toolgen generate` with it first" in result.stderr
+
+
+def test_structured_credentials_and_other_origins_are_read():
+    toolset = package.generate(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "T", "version": "1"},
+            "servers": [{"url": "https://api.example"}],
+            "paths": {"/x": {"get": {"security": [{"basic": []}, {"bearer": []}]}}},
+            "components": {
+                "securitySchemes": {
+                    "basic": {"type": "http", "scheme": "basic"},
+                    "bearer": {"type": "http", "scheme": "bearer"},
+                }
+            },
+        }
+    )
+    given = ['basic={"username": "me", "password": "${env:PW}"}', "bearer@https://other.example:8443=${env:B}"]
+    found = call_options.credentials(given, toolset)
+    assert found == {
+        "basic": {"username": "me", "password": "${env:PW}"},
+        "https://other.example:8443": {"bearer": "${env:B}"},
+    }
+    over = call_options.merged({"bearer": "${env:A}", "https://other.example:8443": {"basic": "x"}}, found)
+    assert over["bearer"] == "${env:A}"
+    assert set(over["https://other.example:8443"]) == {"basic", "bearer"}
+    with pytest.raises(UsageError, match="twice"):
+        call_options.credentials([given[1], given[1]], toolset)
+
+
+# toolgen.yaml
+
+
+def config(folder: Path, name: str = "toolgen.yaml", **api: object) -> None:
+    text = json.dumps({"apis": {"petstore": {"spec": "petstore.yaml", **api}}, "http": {"total": 5}})
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def test_the_current_folders_toolgen_yaml_gives_credentials_for_its_own_file(call, folder, server):
+    config(folder, credentials={"bearerAuth": "${env:SHOP_TOKEN}"})
+    assert call("getStock", "--server", server.url).exit_code == 0
+    assert server.requests == ["GET /v1/stock"]
+
+
+def test_a_file_that_only_has_the_name_of_an_api_gets_no_credentials_unless_the_config_is_named(
+    call, toolgen, folder, server, monkeypatch
+):
+    config(folder, credentials={"bearerAuth": "${env:SHOP_TOKEN}"})
+    (folder / "petstore.tools.yaml").rename(folder / "other.tools.yaml")
+    given = ["call", "other.tools.yaml", "getStock", "--server", server.url]
+    refused = toolgen(*given)
+    assert (refused.exit_code, server.requests) == (1, [])
+    assert "note: toolgen.yaml is not used" in refused.stderr
+    assert toolgen(*given, "--config", "toolgen.yaml").exit_code == 0
+    config(folder, "else.yaml")
+    text = (folder / "else.yaml").read_text(encoding="utf-8").replace('"petstore":', '"petstor":')
+    (folder / "else.yaml").write_text(text, encoding="utf-8")
+    unknown = toolgen(*given, "--config", "else.yaml")
+    assert unknown.exit_code == 2
+    assert "has no API 'petstore'; did you mean 'petstor'?" in unknown.stderr
+
+
+def test_an_option_comes_before_what_toolgen_yaml_says(call, folder):
+    config(folder, credentials={"bearerAuth": "${env:FROM_FILE}"})
+    assert "from ${env:FROM_FILE}" in call("getStock", "--dry-run").stdout
+    assert "from ${env:SHOP_TOKEN}" in call("getStock", "--dry-run", "--credential", BEARER).stdout
+
+
+def test_the_settings_of_sending_hold(call, folder, server):
+    config(folder, credentials={"bearerAuth": "${env:SHOP_TOKEN}"})
+    text = (folder / "toolgen.yaml").read_text(encoding="utf-8")
+    (folder / "toolgen.yaml").write_text(text.replace('"total": 5', '"maxResultChars": 100'), encoding="utf-8")
+    server.pets["7"] = {"id": "7", "name": "R" * 1_000}
+    result = call("getPet", "--args", '{"petId": "7"}', "--server", server.url)
+    assert "cut to 100 characters" in result.stdout
+
+
+def test_switched_off_caller_references_and_unknown_schemes_are_told_with_their_lines(call, folder):
+    (folder / "toolgen.yaml").write_text(
+        "apis:\n  petstore:\n    spec: petstore.yaml\n    callerReferences: false\n"
+        f"    credentials:\n      bearerAuth: ${{caller:token}}\n      bearer: {TOKEN}\n",
+        encoding="utf-8",
+    )
+    result = call("getStock")
+    assert result.exit_code == 2
+    assert "toolgen.yaml:6: apis.petstore.credentials.bearerAuth: " in result.stderr
+    assert "toolgen.yaml:7: apis.petstore.credentials.bearer: the document has no security scheme" in result.stderr
+
+
+# the one way to an API
+
+
+def test_the_command_line_reaches_an_api_through_the_runtime_only():
+    root = Path(package.__file__).parent
+    made: list[str] = []
+    for path in sorted((root / "cli").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute):
+                assert node.attr not in {"call", "acall", "send", "asend", "_call"} or is_module(node), path
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in {"getattr", "ApiSource"}, path
+                made += [path.name] if node.func.id == "Dispatcher" else []
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("toolgen.dispatch"):
+                assert {one.name for one in node.names} <= {"Dispatcher", "ContractMode", "Http", "Allowed"}, path
+    assert made == ["call.py"]
+
+
+def is_module(node: ast.Attribute) -> bool:
+    """`call.HELP` and `call.call`: the module of the command, in app.py."""
+    return isinstance(node.value, ast.Name) and node.value.id == "call"
