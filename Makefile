@@ -25,11 +25,16 @@ $(STAMP): requirements.lock pyproject.toml $(if $(HERE),,FORCE)
 	@$(PY) $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: venv ## generate tools from the sample API, show one, and check what the sample approvals do to them
+demo: venv ## generate tools from the sample API, check what its approvals do to them, show one call and make one
 	@mkdir -p build
 	.venv/bin/toolgen generate samples/petstore/petstore.yaml -o build/petstore.tools.yaml
 	.venv/bin/toolgen show build/petstore.tools.yaml updatePet
 	.venv/bin/toolgen check samples/petstore/approvals.yaml --tools build/petstore.tools.yaml
+	.venv/bin/toolgen call build/petstore.tools.yaml updatePet --args '{"petId": "7", "requestBody": {"price": 95}}' \
+	  --approvals samples/petstore/approvals.yaml --credential 'bearerAuth=$${env:SHOP_TOKEN}' --dry-run
+	SHOP_TOKEN=any-token $(PY) samples/petstore/server.py --run \
+	  '.venv/bin/toolgen call build/petstore.tools.yaml getPet --args "{\"petId\": \"7\"}" \
+	  --server "$$PETSTORE" --credential "bearerAuth=\$${env:SHOP_TOKEN}"'
 
 test: venv ## check style, types and imports, then run the tests (not the slow ones)
 	@$(PY) -m ruff check --quiet .

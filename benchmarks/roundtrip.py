@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -196,7 +197,8 @@ def text_of(run: Run) -> str:
         if kinds:
             lines += ["", f"{about}:"]
         for kind, found in kinds.ranked():
-            lines += [f"{found.count:>7,}  {kind}"[:WIDTH], f"         e.g. {found.example}"[:WIDTH]]
+            lines += textwrap.wrap(kind, WIDTH, initial_indent=f"{found.count:>7,}  ", subsequent_indent=" " * 9)
+            lines.append(f"         e.g. {' '.join(found.example.split())}"[:WIDTH])
     lines.append("")
     for bar in run.bars():
         lines.append(f"{bar.what:<50}{bar.bar:>10}{bar.value:>12}  {'ok' if bar.holds else 'MISSED'}")

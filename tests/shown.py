@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+SHOWN_SERVER = "http://127.0.0.1:8765"  # of the sample API, as pages have it
 Block = tuple[str, str]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _GAP = re.compile(r"^ *\.\.\.$")

@@ -8,22 +8,36 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import jsonschema_rs
 import pytest
 import yaml
 from pytest_httpserver import HTTPServer
-from shown import ROOT, assert_shown, blocks, examples, printed_by, run, section, tables
+from shown import ROOT, SHOWN_SERVER, assert_shown, blocks, examples, petstore, printed_by, run, section, tables
 from small_policies import address
 
-from toolgen import ApprovalConfig, Gate, Pattern, ToolCall, Toolset, generate, load_toolset
+from toolgen import (
+    ApprovalConfig,
+    Caller,
+    Dispatcher,
+    Gate,
+    Pattern,
+    ToolCall,
+    Toolset,
+    generate,
+    load_toolset,
+)
 from toolgen.cli.checked import INVALID
 from toolgen.cli.config import _KEYS, read_config
-from toolgen.errors import PatternError, SourceError, SyntaxFault, ToolsetError
+from toolgen.dispatch.settings import Http
+from toolgen.errors import CredentialsError, CredentialsMissing, PatternError, SourceError, SyntaxFault, ToolsetError
 from toolgen.findings import Level
+from toolgen.identity.references import parse
 from toolgen.openapi.endpoint import endpoint_path
 from toolgen.openapi.operations import OWNED_HEADERS
 from toolgen.openapi.schema.convert import DESCRIPTION_CAP
@@ -32,6 +46,7 @@ from toolgen.openapi.source.yaml12 import load_yaml
 from toolgen.policy.checks import RULES
 from toolgen.policy.config import AUTO_APPROVALS, PAUSES, VALIDITY, Rule, key_of
 from toolgen.policy.durations import written_duration
+from toolgen.result import Sent
 from toolgen.tools.describe import ARGUMENT_CAP, TOOL_CAP
 from toolgen.tools.export import TARGETS
 from toolgen.tools.export.limits import LIMITS
@@ -55,6 +70,7 @@ from toolgen.tools.template import TemplateFault, argument_of, arguments_in
 
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 DOCUMENTS, TOOLSET, HITL = PAGES["documents.md"], PAGES["toolset.md"], PAGES["hitl.md"]
+CALLING = PAGES["calling.md"]
 PETSTORE = ROOT / "samples/petstore/petstore.yaml"
 APPROVALS = ROOT / "samples/petstore/approvals.yaml"
 
@@ -75,7 +91,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(sample, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("SHOP_TOKEN", "s3cret-token")
     return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The URL of the sample API, in the place of the one that is shown."""
+    with petstore() as running:
+        yield running.url.removesuffix("/v1")
 
 
 # every page
@@ -86,17 +110,17 @@ def every(kind: str) -> list[pytest.param]:
 
 
 @pytest.mark.parametrize(("code", "output"), every("python"))
-def test_python_prints_what_is_shown(folder: Path, code: str, output: str | None) -> None:
-    printed = printed_by(code)
+def test_python_prints_what_is_shown(folder: Path, server: str, code: str, output: str | None) -> None:
+    printed = printed_by(code.replace(SHOWN_SERVER, server))
     if output is not None:
         assert_shown(output, printed)
 
 
 @pytest.mark.parametrize(("code", "output"), every("bash"))
-def test_a_command_prints_what_is_shown(folder: Path, code: str, output: str | None) -> None:
+def test_a_command_prints_what_is_shown(folder: Path, server: str, code: str, output: str | None) -> None:
     run(sys.executable, "-m", "toolgen", "generate", "petstore.yaml", folder=folder)
     printed = ""
-    for line in code.splitlines():
+    for line in code.replace(SHOWN_SERVER, server).splitlines():
         if line.startswith("cat > "):
             name, text = re.fullmatch(r"cat > (\S+) <<< '(.*)'", line).groups()  # type: ignore[union-attr]
             (folder / name).write_text(text + "\n", encoding="utf-8")
@@ -116,11 +140,13 @@ def test_a_command_prints_what_is_shown(folder: Path, code: str, output: str | N
 def test_each_block_is_of_a_kind_that_is_tried() -> None:
     kinds = [(name, kind) for name, page in PAGES.items() for kind, _ in blocks(page)]
     tried = {
+        "calling.md": {"python", "bash", "text", "yaml"},
         "documents.md": {"python", "text"},
         "hitl.md": {"python", "bash", "text", "yaml"},
         "toolset.md": {"python", "text", "yaml", "json"},
     }
     assert [one for one in kinds if one[1] not in tried[one[0]]] == []
+    assert kinds.count(("calling.md", "yaml")) == 2  # credentials, and a toolgen.yaml
     assert kinds.count(("hitl.md", "yaml")) == 2  # the sample, and steps of continuous integration
     assert kinds.count(("toolset.md", "yaml")) == 2  # the file, and a toolgen.yaml
     assert kinds.count(("toolset.md", "json")) == 1
@@ -448,3 +474,88 @@ def test_every_finding_is_named_with_its_level() -> None:
     named = {rule: level for rule, level, _ in tables(section(HITL, "## Check a config against tools"))[0]}
     assert set(named) == {*RULES, INVALID}
     assert list(named.values()) == sorted(named.values(), key=list(Level).index)
+
+
+# calling.md
+
+
+def secured(scheme: str) -> Toolset:
+    """A toolset of one GET at https://api.example that needs the scheme."""
+    schemes = {"it": yaml.safe_load(scheme)}
+    paths = {"/x": {"get": {"operationId": "get", "security": [{"it": []}]}}}
+    return generate(document(paths, servers=[{"url": "https://api.example"}], components={"securitySchemes": schemes}))
+
+
+@pytest.mark.parametrize(("scheme", "credential", "shown"), rows(CALLING, "## Credentials"))
+def test_a_credential_is_sent_as_shown(folder: Path, scheme: str, credential: str, shown: str) -> None:
+    sent: list[httpx2.Request] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request)
+        return httpx2.Response(204)
+
+    caller = Caller("ada", token="caller-token", origin="https://api.example")
+    given = {"it": yaml.safe_load(credential)}
+    with Dispatcher(secured(scheme), credentials=given, transport=httpx2.MockTransport(answer)) as dispatcher:
+        assert dispatcher.call("get", {}, caller=caller).status == 204
+    (request,) = sent
+    name, _, value = shown.partition(": ")
+    assert (f"?{request.url.query.decode()}" if shown.startswith("?") else request.headers[name]) == (value or shown)
+
+
+@pytest.mark.parametrize(("reference", "places", "what"), rows(CALLING, "### References"))
+def test_a_reference_may_stand_where_it_is_shown(reference: str, places: str, what: str) -> None:
+    (found,) = parse(reference).references
+    every = ("body", "cookie", "header", "path", "query", "querystring")
+    assert ", ".join(place for place in every if not found.place_fault(place)) == places  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("scheme", "credential", "refused"), rows(CALLING, "### References", 1))
+def test_a_credential_is_refused_when_it_is_loaded_as_shown(scheme: str, credential: str, refused: str) -> None:
+    with pytest.raises(CredentialsError) as caught:
+        Dispatcher(secured(scheme), credentials={"it": credential})
+    assert [problem.message for problem in caught.value.problems] == [refused]
+
+
+@pytest.mark.parametrize(("credential", "caller", "refused"), rows(CALLING, "### References", 2))
+def test_a_call_whose_credential_is_missing_is_refused_as_shown(
+    folder: Path, credential: str, caller: str, refused: str
+) -> None:
+    given = {"it": credential}
+    transport = httpx2.MockTransport(lambda request: pytest.fail("it was sent"))
+    bound = eval(caller, {"Caller": Caller}) if caller else None
+    toolset = secured("{type: http, scheme: bearer}")
+    with (
+        Dispatcher(toolset, credentials=given, transport=transport) as dispatcher,
+        pytest.raises(CredentialsMissing) as caught,
+    ):
+        dispatcher.call("get", {}, caller=bound)
+    assert caught.value.message == f"it: {refused}"
+
+
+def test_the_credentials_and_the_settings_that_are_shown_are_valid(folder: Path) -> None:
+    credentials, settings = (code for kind, code in blocks(CALLING) if kind == "yaml")
+    (folder / "toolgen.yaml").write_text(settings, encoding="utf-8")
+    config = read_config(folder / "toolgen.yaml")
+    (job,) = config.jobs
+    assert config.http == Http(total=30, retries=1, proxy="http://proxy.example:3128")
+    assert job.credentials == yaml.safe_load(credentials)["credentials"]
+    Dispatcher(generate("petstore.yaml"), credentials=job.credentials, http=config.http).close()
+
+
+def test_every_setting_is_named_with_its_default() -> None:
+    shown = {key: default for key, default, _ in tables(section(CALLING, "## Settings"))[0]}
+    real = {key_of(one.name): one.default for one in fields(Http) if one.default is not MISSING}
+    assert shown == {
+        key: "none" if value is None else f"{value:g}" if value < 100 else str(value) for key, value in real.items()
+    }
+
+
+def test_every_outcome_and_exit_code_of_a_call_is_named() -> None:
+    assert [row[0] for row in tables(section(CALLING, "## What comes back"))[0]] == [
+        "not_sent",
+        "answered",
+        "outcome_unknown",
+    ]
+    assert set(Sent) == {"not_sent", "answered", "outcome_unknown"}
+    assert [row[0] for row in tables(section(CALLING, "## From the shell"))[0]] == ["0", "1", "2", "3"]

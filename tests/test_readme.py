@@ -6,11 +6,12 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from shown import ROOT, assert_shown, blocks, examples, printed_by, run
+from shown import ROOT, SHOWN_SERVER, assert_shown, blocks, examples, petstore, printed_by, run
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = blocks(README)
@@ -22,13 +23,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(ROOT / "samples/petstore" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("SHOP_TOKEN", "s3cret-token")
     return tmp_path
 
 
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The URL of the sample API, in the place of the one that is shown."""
+    with petstore() as running:
+        yield running.url.removesuffix("/v1")
+
+
 @pytest.mark.parametrize(("code", "output"), examples(README, "bash"))
-def test_a_command_prints_what_is_shown(folder: Path, code: str, output: str | None) -> None:
+def test_a_command_prints_what_is_shown(folder: Path, server: str, code: str, output: str | None) -> None:
     run(sys.executable, "-m", "toolgen", "generate", "petstore.yaml", folder=folder)
-    for line in code.splitlines():
+    for line in code.replace(SHOWN_SERVER, server).splitlines():
         name, *args = shlex.split(line.removesuffix("2>/dev/null"))
         assert name == "toolgen"
         printed = run(sys.executable, "-m", "toolgen", *args, folder=folder)
@@ -37,8 +46,8 @@ def test_a_command_prints_what_is_shown(folder: Path, code: str, output: str | N
 
 
 @pytest.mark.parametrize(("code", "output"), examples(README, "python"))
-def test_python_prints_what_is_shown(folder: Path, code: str, output: str | None) -> None:
-    printed = printed_by(code)
+def test_python_prints_what_is_shown(folder: Path, server: str, code: str, output: str | None) -> None:
+    printed = printed_by(code.replace(SHOWN_SERVER, server))
     if output is not None:
         assert_shown(output, printed)
 
@@ -83,7 +92,7 @@ def test_every_file_it_names_is_there() -> None:
 
 def test_every_option_it_names_exists() -> None:
     known = ""
-    for command in ("generate", "show", "check", "explain"):
+    for command in ("generate", "show", "check", "explain", "call"):
         known += run(sys.executable, "-m", "toolgen", command, "--help", folder=ROOT)
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README))
     assert {option for option in named if option not in known} == set()

@@ -1,7 +1,7 @@
 """Functions of a program as tools: `functions({"add": add})` is a source like an API.
 
 A function's parameters are the tool's arguments, checked against their annotations. One that is annotated
-`Caller` is given the caller instead and is no argument. Results are text, or anything pydantic writes as JSON.
+`Caller` is given the caller instead and is no argument. Results are anything pydantic writes as JSON.
 """
 
 from __future__ import annotations
@@ -10,29 +10,33 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from toolgen.errors import Problem, RegistrationError
+from toolgen.errors import ArgumentsError, CredentialsMissing, Problem, RegistrationError
 from toolgen.identity.caller import Caller
 from toolgen.result import Sent, ToolResult
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 BUILTIN: Final = "builtin"
 
 
 @dataclass(frozen=True)
 class Function:
-    """One function as a tool. `parameters` is the JSON Schema of its arguments."""
+    """One function as a tool."""
 
     name: str
     description: str
-    parameters: Mapping[str, Any]
     destructive: bool
     run: Callable[..., Any] = field(repr=False)
+    model: type[BaseModel] = field(repr=False)  # of its arguments; a field's alias is the parameter's name
     caller_parameter: str | None = None
+    needs_caller: bool = False
 
     def input_schema(self) -> dict[str, Any]:
         """The tool's input as a self-contained JSON Schema 2020-12."""
-        return dict(self.parameters)
+        return self.model.model_json_schema()
 
 
 class Functions:
@@ -47,26 +51,43 @@ class Functions:
         """The functions, in the order they were given."""
         return list(self._tools.values())
 
-    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller | None) -> ToolResult:
-        """Run a function. What it raises becomes a result with the error's type; its text may hold anything."""
+    def check(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as the function takes them. Raises ArgumentsError with all problems; nothing ran then."""
         from pydantic import ValidationError
+
+        model = self._tools[name].model
+        try:
+            found = model.model_validate(arguments)
+        except ValidationError as error:
+            listed = error.errors(include_input=False, include_url=False, include_context=False)
+            problems = [Problem(one["msg"], "/" + "/".join(map(str, one["loc"]))) for one in listed]
+        else:
+            fields = model.model_fields
+            return {str(fields[key].alias): getattr(found, key) for key in found.model_fields_set}
+        raise ArgumentsError(f"the arguments of {name} are not valid; it did not run", problems)
+
+    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller | None) -> ToolResult:
+        """Run a function: one that is no coroutine in a thread. What it raises becomes a result.
+
+        Of that only the error's type is told: its text may hold anything. Raises ArgumentsError, and
+        CredentialsMissing where it needs a caller and there is none; it did not run then.
+        """
         from pydantic_core import to_jsonable_python
 
         tool = self._tools[name]
-        given = dict(arguments)
+        given = self.check(name, arguments)
+        if tool.needs_caller and caller is None:
+            raise CredentialsMissing(f"{name} needs a caller, and no caller is bound to this call")
         if tool.caller_parameter is not None:
-            given.pop(tool.caller_parameter, None)
             given[tool.caller_parameter] = caller
         try:
             if inspect.iscoroutinefunction(tool.run):
                 body = await tool.run(**given)
             else:
                 body = await asyncio.to_thread(tool.run, **given)
+                if inspect.isawaitable(body):
+                    body = await body
             return ToolResult(True, Sent.answered, body=to_jsonable_python(body))
-        except ValidationError as error:
-            problems = error.errors(include_input=False, include_url=False, include_context=False)
-            told = tuple({"where": "/" + "/".join(map(str, p["loc"])), "message": p["msg"]} for p in problems)
-            return ToolResult(False, Sent.not_sent, message=f"the arguments of {name} are not valid", problems=told)
         except Exception as error:  # noqa: BLE001 - a tool that fails is an answer
             return ToolResult(False, Sent.answered, message=f"{name} failed: {type(error).__name__}")
 
@@ -81,31 +102,39 @@ def functions(given: Mapping[str, Callable[..., Any]], *, destructive: tuple[str
     for name, function in given.items():
         try:
             made[name] = _function(name, function, name in destructive)
-        except (TypeError, ValueError, NameError) as error:
-            problems.append(Problem(f"it cannot be a tool: {error}", str(name)))
+        except Exception as error:  # noqa: BLE001 - whatever an annotation makes Python or pydantic raise
+            problems.append(Problem(f"it cannot be a tool: {str(error).partition('. ')[0]}", str(name)))
     if problems:
         raise RegistrationError("functions that cannot be tools", problems)
     return Functions(made)
 
 
 def _function(name: str, function: Callable[..., Any], destructive: bool) -> Function:
-    from pydantic import ConfigDict, create_model, validate_call
+    from pydantic import ConfigDict, Field, create_model
 
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
-    caller_parameter = None
+    caller: inspect.Parameter | None = None
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise TypeError(f"the parameter {parameter.name} has no name that an argument could have")
         hint = hints.get(parameter.name)
-        if hint in (Caller, Caller | None):
-            caller_parameter = parameter.name
-            continue
         if hint is None:
             raise TypeError(f"the parameter {parameter.name} has no annotation")
-        fields[parameter.name] = (hint, ... if parameter.default is parameter.empty else parameter.default)
-    # The model is only asked for its schema; pydantic checks the call itself.
-    schema = create_model(name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
-    checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True))(function)
-    described = inspect.getdoc(function) or name
-    return Function(name, described, schema.model_json_schema(), destructive, checked, caller_parameter)
+        if hint in (Caller, Caller | None):
+            caller = parameter
+            continue
+        default = ... if parameter.default is parameter.empty else parameter.default
+        # Numbered, since a parameter may be called like a method of the model.
+        fields[f"p{len(fields)}"] = (hint, Field(default, alias=parameter.name, title=parameter.name))
+    model: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    model.model_json_schema()  # raises for a type that no JSON Schema describes
+    return Function(
+        name,
+        inspect.getdoc(function) or name,
+        destructive,
+        function,
+        model,
+        caller.name if caller else None,
+        caller is not None and hints[caller.name] is Caller and caller.default is caller.empty,
+    )

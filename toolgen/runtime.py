@@ -7,11 +7,14 @@ never sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from toolgen.errors import ArgumentsError, ToolgenError
-from toolgen.identity.caller import Caller, current_caller
+from toolgen.dispatch.http import Dispatcher, not_valid
+from toolgen.errors import ArgumentsError, DispatchRefused, Problem, RequestError, UsageError
+from toolgen.identity.caller import Caller, bind_caller, current_caller
+from toolgen.policy.address import LONGEST_NAME
 from toolgen.policy.config import ApprovalConfig
 from toolgen.policy.gate import Gate
 from toolgen.policy.outcomes import ClassifiedCall, Outcome, ToolCall
@@ -19,7 +22,6 @@ from toolgen.result import Refused, Sent, ToolResult
 from toolgen.tools.model import Tool, Toolset
 
 if TYPE_CHECKING:
-    from toolgen.dispatch.http import Dispatcher
     from toolgen.request.model import ResolvedRequest
 
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 class Source(Protocol):
     """Where tools come from and what runs them: functions of a program, an MCP server.
 
-    `name` is what the tools answer to, `tools()` gives them with their names and input schemas.
+    `name` is what the tools answer to, `tools()` gives them with their names and input schemas. A source
+    may have `check(name, arguments)`, which raises ArgumentsError for a call that no person should be asked about.
     """
 
     @property
@@ -94,30 +97,44 @@ class Runtime:
         return list(await asyncio.gather(*(self._result(one, caller) for one in found)))
 
     async def _result(self, classified: ClassifiedCall, caller: Caller | None) -> ToolResult:
+        """What becomes of one call; whatever goes wrong with it does not cost the others."""
+        began = False
+        try:
+            ready = self._ready(classified, caller)
+            if isinstance(ready, ToolResult):
+                return ready
+            began = True
+            with bind_caller(caller):
+                return await ready()
+        except ArgumentsError as error:
+            return not_valid(error)
+        except (RequestError, DispatchRefused, UsageError) as error:
+            return ToolResult(False, Sent.not_sent, message=str(error), refused=Refused.error)
+        except Exception as error:  # noqa: BLE001 - of a fault nothing is told that could hold a secret
+            told = "it may have been carried out" if began else "nothing was sent"
+            sent = Sent.unknown if began else Sent.not_sent
+            message = f"{_name(classified)} failed unexpectedly ({type(error).__name__}): {told}"
+            return ToolResult(False, sent, message=message, refused=Refused.error)
+
+    def _ready(
+        self, classified: ClassifiedCall, caller: Caller | None
+    ) -> ToolResult | Callable[[], Awaitable[ToolResult]]:
+        """What runs the call, or why it does not run: denied, not valid, or waiting, in this order."""
         call, result = classified.call, classified.result
         if result.outcome is Outcome.denied or result.tool is None:
             return _refused(classified, Refused.denied, "is denied")
-        arguments = {} if call.arguments is None else call.arguments
+        name, arguments = result.tool.name, {} if call.arguments is None else call.arguments
         source = self._sources[result.tool.source]
-        try:
-            if not isinstance(source, ApiSource):
-                if result.outcome is Outcome.gated:
-                    return _refused(classified, Refused.gated, "waits for a person")
-                return await source.call(result.tool.name, arguments, caller)
-            request = source.resolve(result.tool.name, arguments, caller)
-            if result.outcome is Outcome.gated:
-                return _refused(classified, Refused.gated, "waits for a person")
-            return await source.send(request, caller)
-        except ArgumentsError as error:
-            problems = tuple(problem.to_dict() for problem in error.problems)
-            return ToolResult(False, Sent.not_sent, message=str(error), problems=problems)
-        except ToolgenError as error:  # one call that a person has to look after does not cost the others
-            return ToolResult(False, Sent.not_sent, message=str(error), refused=Refused.error)
+        run: Callable[[], Awaitable[ToolResult]]
+        if isinstance(source, ApiSource):
+            run = partial(source.send, source.resolve(name, arguments, caller), caller)
+        else:
+            _check(source, name, arguments)
+            run = partial(source.call, name, arguments, caller)
+        return run if result.outcome is Outcome.allowed else _refused(classified, Refused.gated, "waits for a person")
 
 
 def _sources(given: Iterable[Dispatcher | Source] | Dispatcher | Source) -> Iterable[ApiSource | Source]:
-    from toolgen.dispatch.http import Dispatcher
-
     for one in [given] if isinstance(given, Dispatcher | Source) else given:
         if isinstance(one, Dispatcher):
             yield from (ApiSource(one, each.toolset) for each in one.upstreams.values())
@@ -125,7 +142,19 @@ def _sources(given: Iterable[Dispatcher | Source] | Dispatcher | Source) -> Iter
             yield one
 
 
+def _check(source: Source, name: str, arguments: Any) -> None:
+    if not isinstance(arguments, Mapping):
+        raise ArgumentsError(f"the arguments of {name} are an object", [Problem("expected an object", "/")])
+    check = getattr(source, "check", None)
+    if check is not None:
+        check(name, arguments)
+
+
 def _refused(classified: ClassifiedCall, refused: Refused, said: str) -> ToolResult:
     detail = classified.result.detail or f"by {classified.reason!r}"
-    name = str(classified.call.name)[:128]
-    return ToolResult(False, Sent.not_sent, message=f"{name} {said}: {detail}; nothing was sent", refused=refused)
+    message = f"{_name(classified)} {said}: {detail}; nothing was sent"
+    return ToolResult(False, Sent.not_sent, message=message, refused=refused)
+
+
+def _name(classified: ClassifiedCall) -> str:
+    return str(classified.call.name)[:LONGEST_NAME]

@@ -12,7 +12,7 @@ import pytest
 import toolgen as package
 from toolgen.cli.generate import TARGETS
 
-COMMANDS = ("generate", "show", "check", "explain")
+COMMANDS = ("generate", "show", "check", "explain", "call")
 
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)])

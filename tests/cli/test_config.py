@@ -232,11 +232,24 @@ def test_problems_as_json(toolgen, folder):
         ("{spec: x, specHeaders: {A: b}}", "apis.a.specHeaders"),
         ("{spec: 'http://x/y', specHeaders: {A: 1}}", "apis.a.specHeaders.A"),
         ("{spec: 'http://x/y', specHeaders: {'A b': c}}", "apis.a.specHeaders['A b']"),
+        ("{spec: x, credentials: s3cret}", "apis.a.credentials"),
+        ("{spec: x, credentials: {k: '${caller:s3cret}'}}", "apis.a.credentials.k"),
+        ("{spec: x, credentials: {k: {scope: [1]}}}", "apis.a.credentials.k.scope[0]"),
+        ("{spec: x, credentials: {'https://b.example': {k: '{env:A}'}}}", "apis.a.credentials['https://b.example'].k"),
+        ("{spec: x, serverVariables: [s3cret]}", "apis.a.serverVariables"),
+        ("{spec: x, serverVariables: {port: 8443}}", "apis.a.serverVariables.port"),
+        ("{spec: x, serverVariables: {port: '${env:P}'}}", "apis.a.serverVariables.port"),
+        ("{spec: x, allowPrivate: 10.0.0.0/8}", "apis.a.allowPrivate"),
+        ("{spec: x, allowPrivate: [10.0.0.0/8, s3cret]}", "apis.a.allowPrivate[1]"),
+        ("{spec: x, allowPrivate: [10.1.0.0/8]}", "apis.a.allowPrivate[0]"),
+        ("{spec: x, callerReferences: no}", "apis.a.callerReferences"),
         ("[]", "apis.a"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(folder, api, where):
-    assert where in problems(folder, f"apis: {{a: {api}}}")
+    found = problems(folder, f"apis: {{a: {api}}}")
+    assert list(found) == [where]
+    assert "s3cret" not in str(found)
 
 
 @pytest.mark.parametrize("text", ["[]", "apis:", "apis: []", "apis: {}", "x: 1", "a: b: c", "apis: {a: {}, a: {}}"])
@@ -312,3 +325,66 @@ def test_limits_of_an_api_are_its_own(toolgen, folder):
     assert result.exit_code == 2
     assert "apis.petstore.limits.bites: no limit; there are bytes" in result.stderr
     assert "apis.petstore.limits.nodes: expected a whole number above 0" in result.stderr
+
+
+# how an API is called
+
+
+def test_what_calling_needs_is_read_and_paths_are_below_the_files_folder(folder):
+    (folder / "sub").mkdir()
+    (folder / "sub/ca.pem").write_text("", encoding="utf-8")
+    (folder / "sub/me.pem").write_text("", encoding="utf-8")
+    path = write(
+        folder,
+        "http: {total: 5, caBundle: ca.pem, clientCertificate: {certificate: me.pem, key: me.pem}}\n"
+        "apis:\n"
+        "  a:\n"
+        "    spec: x.yaml\n"
+        "    credentials:\n"
+        "      key: ${env:KEY}\n"
+        "      mtls: {certificate: me.pem, key: me.pem, password: '${env:PW}'}\n"
+        "      https://b.example: {mtls: {certificate: me.pem}}\n"
+        "    serverVariables: {region: eu}\n"
+        "    allowPrivate: [10.0.0.0/8, '::1']\n"
+        "    callerReferences: false\n",
+        "sub/toolgen.yaml",
+    )
+    config = read_config(path)
+    (job,) = config.jobs
+    me, key = str(folder / "sub/me.pem"), "${env:KEY}"
+    assert job.credentials == {
+        "key": key,
+        "mtls": {"certificate": me, "key": me, "password": "${env:PW}"},
+        "https://b.example": {"mtls": {"certificate": me}},
+    }
+    assert (job.server_variables, job.allow_private, job.caller_references) == (
+        {"region": "eu"},
+        ("10.0.0.0/8", "::1"),
+        False,
+    )
+    assert config.http is not None
+    assert (config.http.total, config.http.ca_bundle) == (5, str(folder / "sub/ca.pem"))
+    assert config.http.client_certificate is not None
+    assert config.http.client_certificate.key == me
+    assert "${env" not in repr(job)
+
+
+def test_a_file_without_them_has_the_defaults(folder):
+    config = read_config(write(folder, "apis: {a: {spec: x}}"))
+    (job,) = config.jobs
+    assert config.http is None
+    assert (job.credentials, job.server_variables, job.allow_private, job.caller_references) == ({}, {}, (), True)
+
+
+def test_problems_of_sending_stand_with_the_others_and_have_lines(toolgen, folder):
+    write(folder, "http:\n  totl: 5\n  retries: -1\napis:\n  a:\n    spec: 1\n    credentials: {k: '${x}'}\n")
+    result = toolgen("generate")
+    assert result.exit_code == 2
+    for told in (
+        "toolgen.yaml has 4 problems",
+        "toolgen.yaml:2: http.totl: unknown key; did you mean 'total'?",
+        "toolgen.yaml:3: http.retries: expected a whole number from 0 to 10",
+        "toolgen.yaml:6: apis.a.spec: expected text",
+        "toolgen.yaml:7: apis.a.credentials.k: `${...}` holds no reference",
+    ):
+        assert told in result.stderr

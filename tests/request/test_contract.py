@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
 from small_documents import OK, document, made, parameter
 
 from toolgen.errors import ContractError, MissingExtra
@@ -24,6 +25,7 @@ from toolgen.tools.model import Tool
 SERVER = "https://api.example/v1"
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
 POINT = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}
+NAMED = {"type": "object", "properties": {"o": POINT}}
 JSON = "application/json"
 
 
@@ -110,9 +112,10 @@ def test_every_style_it_can_read_is_accepted_and_a_value_of_another_type_is_not(
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, 34, "ab"),
         ({"anyOf": [{**NUMBERS, "minItems": 1}, {"type": "null"}]}, [34, 5], "ab"),
         ({"allOf": [{"$ref": "#/components/schemas/Kind"}]}, "34", "ab"),
+        ({"enum": ["34", None]}, "34", "ab"),
         ({"type": "string", "pattern": r"^\p{N}+$"}, "34", "ab"),
     ],
-    ids=["several types", "null beside it", "array or null", "reference", "pattern of ECMA-262"],
+    ids=["several types", "null beside it", "array or null", "reference", "enum with null", "pattern of ECMA-262"],
 )
 def test_schemas_it_would_crash_on_or_misread_are_restated_and_still_checked(
     schema: Any, value: Any, wrong: str
@@ -138,6 +141,24 @@ def test_schemas_it_would_crash_on_or_misread_are_restated_and_still_checked(
         ([parameter("p", schema={"type": ["integer", "string"]})], None, {"p": 1}, "/query/p", "several types"),
         ([parameter("p", schema={"type": "array", "items": POINT})], None, {"p": [{"x": 1}]}, "/query/p", "inside"),
         ([parameter("p", explode=False, schema={"type": "array"})], None, {"p": ["a,b"]}, "/query/p", "delimiter"),
+        (
+            [parameter("a.b", style="deepObject", schema=POINT, required=True)],
+            None,
+            {"a_b": {"x": 1}},
+            "/query/a.b",
+            "letters, digits",
+        ),
+        (
+            [
+                parameter(
+                    "p", "header", explode=True, schema={"type": "object", "properties": {"x": {"type": "string"}}}
+                )
+            ],
+            None,
+            {"p": {"x": "a=b"}},
+            "/header/p",
+            "delimiter",
+        ),
         ([parameter("p")], None, {"p": ""}, "/query/p", "empty query value"),
         ([], {"application/xml": {}}, {"requestBody": "<a/>"}, "/body", "media type"),
         ([], {"text/plain": {}}, {"requestBody": ""}, "/body", "empty body"),
@@ -147,6 +168,13 @@ def test_schemas_it_would_crash_on_or_misread_are_restated_and_still_checked(
             {"requestBody": {"n": 1}},
             "/body/n",
             "parts",
+        ),
+        (
+            [],
+            {"application/x-www-form-urlencoded": {"schema": {**NAMED, "required": ["o"]}}},
+            {"requestBody": {"o": {"x": 1}}},
+            "/body/o",
+            "objects in fields",
         ),
         (
             [],
@@ -182,6 +210,11 @@ FORM = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integ
     [
         ("application/x-www-form-urlencoded", FORM, {"n": 34, "s": [1, 2]}),
         ("multipart/form-data", {**FORM, "properties": {"n": {"type": "string", "maxLength": 2}}}, {"n": "34"}),
+        (
+            "multipart/form-data; boundary=theirs",
+            {**FORM, "properties": {"n": {"type": "string", "maxLength": 2}}},
+            {"n": "34"},
+        ),
         ("text/plain", {"type": "string", "maxLength": 2}, "34"),
     ],
 )
@@ -239,6 +272,66 @@ def test_without_an_opinion_a_request_is_not_let_through() -> None:
         assert (found.status, found.problems, len(found.left_out)) == ("unchecked", (), 1)
         with pytest.raises(ContractError, match="could not be checked"):
             enforce(found)
+
+
+FILE = {"type": "string", "format": "binary"}
+
+
+@pytest.mark.parametrize(
+    ("media", "schema", "value", "version"),
+    [
+        ("application/octet-stream", FILE, "/wA=", "3.0.3"),
+        ("image/png", {}, "/wA=", "3.1.0"),
+        (
+            "multipart/form-data",
+            {"type": "object", "properties": {"f": FILE}, "required": ["f"]},
+            {"f": "/wA="},
+            "3.0.3",
+        ),
+        (
+            "multipart/form-data",
+            {"type": "object", "properties": {"f": {"type": "array", "items": FILE}}},
+            {"f": ["/wA=", {"filename": "a.txt", "data": "/wA="}]},
+            "3.0.3",
+        ),
+    ],
+)
+def test_bytes_are_whatever_they_are(media: str, schema: Any, value: Any, version: str) -> None:
+    source = api(content={media: {"schema": schema}}, version=version)
+    assert [one.status for one in both(source, {"requestBody": value})] == ["ok", "ok"]
+
+
+def test_a_cookie_that_is_not_encoded_is_read_as_it_is() -> None:
+    source = api(parameter("c", "cookie", style="cookie", schema={"type": "integer"}), version="3.2.0")
+    assert [one.status for one in both(source, {"c": 34})] == ["ok", "ok"]
+    assert [one.status for one in both(source, {"c": 34}, "34", "ab")] == ["failed", "failed"]
+
+
+def test_what_a_person_wrote_into_a_toolset_has_no_schema_and_is_said() -> None:
+    tool = only(api(parameter("q", required=True), content={JSON: {"schema": POINT}}))
+    (leaf,) = tool.request.query
+    query = (leaf, leaf.model_copy(update={"name": "tenant", "value": "us"}))
+    edited = tool.model_copy(update={"request": tool.request.model_copy(update={"query": query})})
+    found = check(resolve(edited, {"q": "1", "requestBody": {"x": 1}}, server=SERVER))
+    assert [(one.where, found.status) for one in found.left_out] == [("/query/tenant", "partial")]
+    assert "by a person" in found.left_out[0].message
+
+
+def test_a_thousand_faults_are_told_as_twenty() -> None:
+    source = api(content={JSON: {"schema": NUMBERS}})
+    request = resolve(only(source), {"requestBody": [1]}, server=SERVER)
+    assert len(check(replace(request, body=json.dumps(["a"] * 1000).encode())).problems) == 20
+
+
+def test_nothing_is_fetched_whatever_a_hand_made_tool_refers_to(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/s.json").respond_with_json({"type": "string"})
+    tool = only(api(parameter("q")))
+    request = resolve(tool, {"q": "1"}, server=SERVER)
+    for keyword in ("$ref", "$dynamicRef"):
+        schema = {"type": "string", "not": {keyword: httpserver.url_for("/s.json")}}
+        far = tool.model_copy(update={"parameters": {"properties": {"q": schema}}})
+        assert check(replace(request, tool=far)).status == "unchecked"
+    assert httpserver.log == []
 
 
 def test_the_document_counts_where_it_is_given_and_the_toolset_where_not() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_documents import OK, document, made
 
+from toolgen.openapi.endpoint import EXPRESSION
 from toolgen.tools.siblings import Siblings
 
 
@@ -19,13 +21,15 @@ def siblings(path: str, *others: str) -> list[str]:
     ("path", "others", "expected"),
     [
         ("/users/{id}", ["/users/me"], ["/users/me"]),
-        ("/users/{id}", ["/users/me", "/users", "/users/", "/users/me/posts", "/admins/me"], ["/users/me"]),
+        ("/users/{id}", ["/users/me", "/users", "/users/", "/admins/me"], ["/users/me"]),
+        ("/users/{id}", ["/users/me/", "/users/{id}/"], ["/users/me/"]),
+        ("/users/{id}/", ["/users/me", "/users/{id}"], ["/users/me"]),
         ("/users/me", ["/users/{id}"], []),
         ("/users/{id}", ["/users/{name}"], []),
         ("/users/{id}/posts", ["/users/me/posts", "/users/me"], ["/users/me/posts"]),
         ("/users/{id}/posts", ["/users/{id}/{what}"], []),
         ("/a/{x}/{y}", ["/a/b/{y}", "/a/{x}/c", "/a/b/c", "/{z}/b/c"], ["/a/b/c", "/a/b/{y}", "/a/{x}/c", "/{z}/b/c"]),
-        ("/{x}", ["/a", "/b", "/a/b"], ["/a", "/b"]),
+        ("/{x}", ["/a", "/b"], ["/a", "/b"]),
         ("/a", ["/b"], []),
     ],
 )
@@ -55,6 +59,23 @@ def test_expressions_within_a_segment_need_at_least_one_character(
     path: str, others: list[str], expected: list[str]
 ) -> None:
     assert siblings(path, *others) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "longer"),
+    [
+        ("/users/{id}", ["/users/{id}/posts", "/users/{id}/posts/{post}", "/teams/a/b/c"], "/users/{id}/posts/{post}"),
+        ("/users/{id}", ["/users", "/teams/{id}/posts", "/"], None),
+        ("/users/{id}/posts", ["/users/{id}/friends/{f}/posts"], "/users/{id}/friends/{f}/posts"),
+        ("/users/{id}/posts", ["/users/{id}/friends/{f}"], "/users/{id}/friends/{f}"),
+        ("/users/{id}/posts", ["/users/{id}/friends/all", "/users/{id}/posts/"], None),
+        ("/a/{x}/b/{y}", ["/a/{x}/b/{y}/c", "/a/{x}/c/{y}/d/e"], "/a/{x}/b/{y}/c"),
+        ("/a/{x}/b/{y}", ["/a/{x}/c/{y}/d"], "/a/{x}/c/{y}/d"),
+        ("/a/b", ["/a/b/c"], None),
+    ],
+)
+def test_of_the_paths_that_a_slash_would_reach_one_is_kept(path: str, others: list[str], longer: str | None) -> None:
+    assert siblings(path, *others) == ([longer] if longer else [])
 
 
 def test_siblings_are_kept_with_the_tool_also_those_that_were_filtered_out() -> None:
@@ -113,7 +134,19 @@ def spells(template: str, path: str) -> bool:
 def test_the_siblings_are_those_that_trying_every_pair_finds(found: list[str]) -> None:
     known = Siblings(found)
     for path in found:
-        assert list(known.of(path)) == sorted(other for other in found if spells(path, other))
+        alike = [other for other in known.of(path) if other.count("/") == path.count("/")]
+        assert alike == sorted(other for other in found if spells(path, other))
+
+
+@given(paths)
+def test_a_path_that_a_slash_would_reach_is_never_left_without_one_that_stands_for_it(found: list[str]) -> None:
+    known = Siblings(found)
+    for path in found:
+        spanning = "".join(".+" if piece.startswith("{") else re.escape(piece) for piece in EXPRESSION.split(path))
+        reached = [
+            p for p in found if p.count("/") > path.count("/") and re.fullmatch(spanning, EXPRESSION.sub("x", p))
+        ]
+        assert not reached or any(other.count("/") > path.count("/") for other in known.of(path))
 
 
 def test_many_expressions_in_one_segment_take_no_longer_than_few() -> None:

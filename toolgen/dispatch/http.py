@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+import traceback
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from toolgen.dispatch.portal import Portal
+from toolgen.dispatch.portal import Closed, Portal
 from toolgen.dispatch.settings import Http
 from toolgen.dispatch.telemetry import observed
 from toolgen.dispatch.upstream import Upstream, upstream
@@ -69,6 +69,7 @@ class Dispatcher:
         servers = _by_api(listed, "server", server, isinstance(server, Mapping))
         nested = bool(server_variables) and all(isinstance(one, Mapping) for one in (server_variables or {}).values())
         variables = _by_api(listed, "server_variables", server_variables, nested)
+        described = _by_api(listed, "documents", documents, True)
         self.http = http or Http()
         self.upstreams = {
             toolset.api: upstream(
@@ -78,15 +79,18 @@ class Dispatcher:
                 server_variables=variables.get(toolset.api),
                 allow_private=allow_private,
                 caller_references=caller_references,
-                document=(documents or {}).get(toolset.api),
+                document=described.get(toolset.api),
             )
             for toolset in listed
         }
+        self._tools: dict[str, list[Tool]] = {}
+        for tool in (tool for toolset in listed for tool in toolset.tools):
+            self._tools.setdefault(tool.name, []).append(tool)
         self._contract: ContractMode = contract
         self._exchanges = Exchanges(exchange)
         self._pools: Pools = Pools(self.http, transport)
         self._portal = Portal()
-        self._closing = weakref.finalize(self, self._portal.close, self._pools.aclose)
+        weakref.finalize(self, self._portal.close)
 
     # Calling
 
@@ -97,7 +101,11 @@ class Dispatcher:
         AddressRefused for what only a person can; nothing was sent then.
         """
         caller = caller if caller is not None else current_caller()
-        return self._portal.run(self._call(tool, arguments, caller))
+        try:
+            return self._portal.run(self._call(tool, arguments, caller))
+        except Closed:
+            told = "the dispatcher was closed before an answer came: the call may have been carried out"
+            return ToolResult(False, Sent.unknown, message=told)
 
     async def acall(
         self, tool: Tool | str, arguments: Mapping[str, Any], *, caller: Caller | None = None
@@ -126,6 +134,13 @@ class Dispatcher:
 
         Raises ContractError, CredentialsMissing, AddressRefused and DispatchRefused; nothing was sent then.
         """
+        try:
+            return await self._sent(request, caller, idempotency_key)
+        except BaseException as error:
+            traceback.clear_frames(error.__traceback__)  # their variables held credentials
+            raise
+
+    async def _sent(self, request: ResolvedRequest, caller: Caller | None, key: str | None) -> ToolResult:
         from toolgen.dispatch.pools import timeouts
         from toolgen.dispatch.sending import Sending
 
@@ -133,9 +148,11 @@ class Dispatcher:
         source = self.upstreams[tool.home.api]
         with observed(tool.home.api, tool.name, request.method) as became:
             warning = self._checked(request, source)
-            async with self._pools.ready(request, source, caller, self._exchanges, idempotency_key) as ready:
+            async with self._pools.ready(request, source, caller, self._exchanges, key) as ready:
                 sending = Sending(ready.transport, self.http, tool, ready.redactor, timeouts(self.http))
                 result = await sending.send(ready.request)
+                if result.status == 401 and ready.token is not None:
+                    await self._pools.forget(ready.token)
             if warning:
                 result = replace(result, message="\n".join(filter(None, (result.message, warning))))
             became(result)
@@ -157,33 +174,29 @@ class Dispatcher:
     def _tool(self, tool: Tool | str) -> Tool:
         """A tool of this dispatcher's toolsets, by itself or by a name that only one of them has."""
         name = tool if isinstance(tool, str) else tool.name
-        known = [one for source in self.upstreams.values() for one in source.toolset.tools if one.name == name]
+        known = self._tools.get(name, [])
         if isinstance(tool, Tool):
             for one in known:
                 if one is tool or (one.home.api == tool.home.api and one == tool):
                     return one
             raise UsageError(f"the tool {name!r} is of none of this dispatcher's toolsets")
-        if len(known) != 1:
-            names = [one.name for source in self.upstreams.values() for one in source.toolset.tools]
-            said = (
-                f"no tool is called {name!r}{did_you_mean(name, names)}"
-                if not known
-                else f"several are called {name!r}"
+        if len(known) > 1:
+            raise UsageError(
+                f"{', '.join(one.home.api for one in known)} each have a tool {name!r}: give the tool itself"
             )
-            raise UsageError(said)
+        if not known:
+            raise UsageError(f"no tool is called {name!r}{did_you_mean(name, self._tools)}")
         return known[0]
 
     # Closing
 
     def close(self) -> None:
-        """Close what plain code opened; it can be called again."""
-        if self._closing.alive:
-            self._closing()
-            self._closing = weakref.finalize(self, self._portal.close, self._pools.aclose)
+        """End the calls of plain code and close their connections; it can be called again."""
+        self._portal.close()
 
     async def aclose(self) -> None:
-        """Close what this event loop opened."""
-        await self._pools.aclose(asyncio.get_running_loop())
+        """Close the connections of this event loop; it can be called again."""
+        await self._pools.aclose()
 
     def __enter__(self) -> Dispatcher:
         return self

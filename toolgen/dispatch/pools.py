@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from toolgen.dispatch.named import named_secrets
 from toolgen.dispatch.prepared import Addition, Prepared, prepared
 from toolgen.dispatch.quiet import quiet
 from toolgen.dispatch.settings import Http
@@ -100,7 +101,7 @@ class Pools:
         tokens = await exchanges.tokens(references, caller, origin)
         applied = chosen.apply(caller, origin, tokens=tokens)
         key = PoolKey(source.toolset.api, origin, chosen.digest, caller.tenant if caller else DEFAULT_TENANT)
-        secrets = list(applied.secrets)
+        secrets: list[Secret | str] = [*applied.secrets, *named_secrets(request)]
         added: list[Addition] = []
         for one in request.deferred:
             filled = fill(

@@ -73,12 +73,18 @@ def _check_names(request: ResolvedRequest, added: Iterable[Addition]) -> None:
     cookies = (value for name, value in request.headers if name.lower() == "cookie")
     taken |= {("cookie", pair.partition("=")[0].strip()) for value in cookies for pair in value.split(";")}
     for one in added:
-        name = {"header": canonical, "query": _key, "cookie": str}[one.location](one.name)
-        if (one.location, name) in taken:
+        key = one.location, _compared(one)
+        if key in taken:
             raise DispatchRefused(
                 f"{request.tool.name}: the {one.location} {one.name} is filled twice, and servers differ in which counts"
             )
-        taken.add((one.location, name))
+        taken.add(key)
+
+
+def _compared(one: Addition) -> str:
+    if one.location == "cookie":
+        return one.name
+    return canonical(one.name) if one.location == "header" else _key(one.name)
 
 
 def _key(pair: str) -> str:

@@ -6,9 +6,10 @@ jsonschema-rs decides, offline; the messages are ours: where, what was expected,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from toolgen.errors import ArgumentsError, Problem
+from toolgen.errors import ArgumentsError, Problem, RequestError
 from toolgen.request.pertool import PerTool
 from toolgen.tools.model import Tool
 
@@ -18,50 +19,81 @@ if TYPE_CHECKING:
 MOST_PROBLEMS: Final = 20
 _MOST_CHOICES: Final = 30
 _LONGEST_SHOWN: Final = 60
+_DEEPEST: Final = 200  # levels of arrays and objects
+_MOST_EXPLAINED: Final = 5_000  # values whose errors are looked at
+_FIRST: Final = 20
+_LONGEST_KEY: Final = 16  # shorter ones hold no secret
 _TYPES: Final = {bool: "a boolean", str: "a text", dict: "an object", list: "an array", tuple: "an array"}
 
 
-def validate(tool: Tool, arguments: Any) -> None:
-    """Check the arguments of a call.
+def validated(tool: Tool, arguments: Any) -> dict[str, Any]:
+    """The arguments of a call, if they are what its schema says.
 
-    Raises ArgumentsError with up to 20 problems; `where` of each is a JSON pointer into the arguments.
+    Raises ArgumentsError with up to 20 problems; `where` of each is a JSON pointer into the arguments, and
+    empty for all of them. Raises RequestError for a schema that no validator can use.
     """
     if not isinstance(arguments, Mapping):
         message = f"the arguments of {tool.name} are an object, this is {_kind(arguments)}"
-        raise ArgumentsError(message, [Problem("expected an object", "/")])
+        raise ArgumentsError(message, [Problem("expected an object")])
     given = arguments if isinstance(arguments, dict) else dict(arguments)
+    nodes, depth = _size(given)
+    if depth > _DEEPEST:
+        said = f"they are nested {depth} deep or more; {_DEEPEST} is the most"
+        raise ArgumentsError(f"the arguments of {tool.name} are nested too deep", [Problem(said)])
+    validator = _validator(tool)
     try:
-        validator = _validator(tool)
         if validator.is_valid(given):
-            return
-        problems = list(_problems(validator.iter_errors(given), given, tool))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ArgumentsError(
-            f"the arguments of {tool.name} are no JSON data", [Problem(_unusable(error), "/")]
-        ) from None
+            return given
+        problems = list(islice(_problems(validator, given, tool, nodes), MOST_PROBLEMS + 1))
+    except (ValueError, TypeError, RecursionError):
+        said = "only text, numbers, true, false, null, arrays, and objects whose keys are texts are"
+        raise ArgumentsError(f"the arguments of {tool.name} are no JSON data", [Problem(said)]) from None
+    if len(problems) > MOST_PROBLEMS:
+        problems[MOST_PROBLEMS] = Problem(f"there is more; the first {MOST_PROBLEMS} problems are listed")
     raise ArgumentsError(f"the arguments of {tool.name} are not valid; nothing was sent", problems)
 
 
 def _build(tool: Tool) -> Draft202012Validator:
     from jsonschema_rs import Draft202012Validator
 
-    return Draft202012Validator(tool.input_schema(), offline=True, mask="[value]")
+    try:
+        return Draft202012Validator(tool.input_schema(), offline=True, mask="[value]")
+    except ValueError:
+        raise RequestError(f"the input schema of {tool.name} is none; `toolgen check` says where") from None
 
 
 _validator = PerTool(_build)
 
 
-def _unusable(error: Exception) -> str:
-    nested = isinstance(error, RecursionError) or "recursion" in str(error).lower()
-    return "they are nested too deep" if nested else "only text, numbers, true, false, null, arrays and objects are"
+def _size(given: Any) -> tuple[int, int]:
+    """How many values there are, and how deep they are nested, as far as that is within the bounds."""
+    count, depth, level = 0, 0, [given]
+    while level and depth <= _DEEPEST:
+        count, depth = count + len(level), depth + 1
+        inner = [
+            one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list | tuple)
+        ]
+        level = [value for values in inner for value in values]
+    return count, depth
 
 
-def _problems(errors: Iterator[ValidationError], given: dict[str, Any], tool: Tool) -> Iterator[Problem]:
-    for number, error in enumerate(errors):
-        if number == MOST_PROBLEMS:
-            yield Problem(f"there is more; the first {MOST_PROBLEMS} problems are listed")
-            return
-        yield from _told(error, given, tool.input_schema())
+def _problems(validator: Draft202012Validator, given: dict[str, Any], tool: Tool, nodes: int) -> Iterator[Problem]:
+    """What is wrong. The validator makes every error at once, so of long arrays it is given the first items only."""
+    schema, shortened = tool.input_schema(), nodes > _MOST_EXPLAINED
+    if shortened:
+        given = _shortened(given)
+        nodes = _size(given)[0]
+    if nodes <= _MOST_EXPLAINED:
+        for error in validator.iter_errors(given):
+            yield from _told(error, given, schema)
+    if shortened:
+        yield Problem("they are too large to say all that is wrong; try fewer or smaller values")
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in value.items()}
+    return [_shortened(item) for item in value[:_FIRST]] if isinstance(value, list | tuple) else value
 
 
 def _told(error: ValidationError, given: Any, schema: Any) -> Iterator[Problem]:
@@ -129,7 +161,7 @@ def _expected(name: str, kind: Mapping[str, Any]) -> str:
         return words[name].format(limit)
     said = {
         "multipleOf": f"a multiple of {kind.get('multiple_of')}",
-        "pattern": f"text that matches {kind.get('pattern')}",
+        "pattern": f"text that matches {str(kind.get('pattern'))[:200]}",
         "format": f"text of the format {kind.get('format')}",
         "uniqueItems": "items that are all different",
         "falseSchema": "nothing here",
@@ -179,7 +211,16 @@ def _pointer(path: Sequence[str | int]) -> str:
 
 
 def _escaped(step: str) -> str:
+    """A step of a JSON pointer (RFC 6901); a model's key may be long, or a secret that is in the wrong place."""
+    if len(step) > _LONGEST_KEY or not step.isidentifier():
+        step = _literal(_redacted(step))[1:-1]
     return step.replace("~", "~0").replace("/", "~1")
+
+
+def _redacted(text: str) -> str:
+    from toolgen.identity.redact import Redactor
+
+    return Redactor().text(text)
 
 
 def _literal(value: Any) -> str:
@@ -195,8 +236,6 @@ def _kind(value: Any) -> str:
 
 def _shown(value: Any) -> str:
     """What was given: the kind, and the value itself where it is short and no secret by its looks."""
-    from toolgen.identity.redact import Redactor
-
     if isinstance(value, dict | list | tuple) or value is None:
         return _kind(value)
-    return f"{_kind(value)} {Redactor().text(_literal(value))}"
+    return f"{_kind(value)} {_literal(_redacted(value) if isinstance(value, str) else value)}"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
 
 from toolgen.openapi.parameters import is_json
 from toolgen.openapi.upgrade import FORM, MULTIPART
 from toolgen.request.model import Part
 from toolgen.request.multipart import parts_of, written
-from toolgen.request.names import key_fault
+from toolgen.request.names import as_taken, check_spread, key_fault
 from toolgen.request.styles import Pair, content, form_pairs
 from toolgen.request.text import NotWritable, form, from_base64, json_text, spelled, utf8
 from toolgen.tools.model import Body, Encoding, Leaf
@@ -22,11 +23,12 @@ _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]+)', re.IGNORECASE)
 
 
 class Written(NamedTuple):
-    """A body's bytes with the Content-Type that describes them."""
+    """A body's bytes with the Content-Type that describes them; `unsent` are the properties it has no way to say."""
 
     content_type: str
     data: bytes
     parts: tuple[Part, ...] = ()
+    unsent: tuple[str, ...] = ()
 
 
 def write_body(body: Body, value: Any) -> Written | None:
@@ -40,14 +42,17 @@ def write_body(body: Body, value: Any) -> Written | None:
         return Written(body.media_type, _json(value, body.media_type))
     if value is None:
         return None
+    if essence in (FORM, MULTIPART):
+        if not isinstance(value, dict):
+            raise NotWritable("a form is an object of fields")
+        _check_keys(value)
     if body.binary:
         return Written(body.media_type, from_base64(value))
     if essence == FORM:
-        return Written(body.media_type, _form(value, body.encoding))
+        return Written(body.media_type, _form(value, body.encoding), unsent=_unsent(value))
     if essence == MULTIPART:
-        _check_keys(value)
         parts = parts_of(value, body.encoding)
-        return Written(*written(body.media_type, parts), parts)
+        return Written(*written(body.media_type, parts), parts, _unsent(value))
     return _text(body.media_type, essence, value)
 
 
@@ -71,20 +76,28 @@ def _text(media_type: str, essence: str, value: Any) -> Written:
     return Written(content_type, utf8(value, _charset(media_type)))
 
 
+def _unsent(value: Any) -> tuple[str, ...]:
+    """The properties of a form that are null, an empty array or an array with null."""
+    lost = [
+        name for name, item in value.items() if item is None or item == [] or (item.__class__ is list and None in item)
+    ]
+    return tuple(name[:60] for name in lost[:20])
+
+
 def _check_keys(value: Any) -> None:
-    """Frameworks take the method from a field of the body; see `toolgen.request.names`."""
+    """Frameworks take the method from a property of the body; see `toolgen.request.names`."""
     for key in value if isinstance(value, dict) else ():
         if fault := key_fault(str(key)):
             raise NotWritable(fault)
 
 
-def _form(value: Any, encoding: dict[str, Encoding]) -> bytes:
-    if not isinstance(value, dict):
-        raise NotWritable("a form is an object of fields")
-    pairs = [pair for name, item in value.items() for pair in _field(name, item, encoding.get(name) or Encoding())]
-    for name, _ in pairs:
-        if fault := key_fault(name.replace("%5F", "_")):
-            raise NotWritable(fault)
+def _form(value: dict[str, Any], encoding: dict[str, Encoding]) -> bytes:
+    pairs: list[Pair] = []
+    taken = as_taken(value)
+    for name, item in value.items():
+        fields = _field(name, item, encoding.get(name) or Encoding())
+        check_spread(name, (unquote_plus(key) for key, _ in fields), taken)
+        pairs += fields
     return "&".join(f"{name}={text}" for name, text in pairs).encode("ascii")
 
 

@@ -132,7 +132,9 @@ def _from_operation(operation: Operation, references: References, tool: Tool) ->
         name = media.name
         if "*" in name and tool.request.body is not None and fnmatchcase(tool.request.body.media_type, name):
             name = tool.request.body.media_type  # a range: what is sent is one of it
-        bodies.setdefault(name, BodyPart(schema, media.encoding))
+        sent = tool.request.body
+        as_bytes = sent is not None and sent.binary and sent.media_type == name
+        bodies.setdefault(name, BodyPart(schema, media.encoding, binary=as_bytes))
     schemas.drain()
     schemas.finish()
     needed = operation.body is not None and operation.body.required

@@ -115,8 +115,6 @@ class Schemas:
         if kinds is None:
             kinds = self._implied(schema)
         rest = {key: value for key, value in schema.items() if key != "type"}
-        if isinstance(rest.get("enum"), list):
-            rest["enum"] = [value for value in rest["enum"] if value is not None]
         return {**rest, "type": kinds} if kinds else rest
 
     def _implied(self, schema: dict[str, Any]) -> str:
@@ -126,7 +124,7 @@ class Schemas:
         members = [m for key in ("anyOf", "oneOf") for m in schema.get(key, ()) if not _is_null(m)]
         kinds = {str(self.flat(member).get("type", "")) for member in members}
         kinds |= {k for m in schema.get("allOf", ()) if (k := str(self.flat(m).get("type", "")))}
-        values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+        values = [v for v in schema.get("enum", [schema.get("const")]) if v is not None]
         if values and all(isinstance(value, str) for value in values):
             kinds.add("string")
         return kinds.pop() if len(kinds) == 1 else ""

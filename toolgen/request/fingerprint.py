@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Iterable, Iterator
 
 from toolgen.identity.references import ReferenceText
-from toolgen.request.model import ResolvedRequest
+from toolgen.request.model import Deferred, ResolvedRequest
 
 
 def fingerprint(request: ResolvedRequest, key: bytes) -> str:
@@ -36,11 +36,16 @@ def _fields(request: ResolvedRequest) -> Iterator[bytes]:
     yield from _group(b"query", sorted(pairs, key=lambda pair: pair.partition("=")[0]))
     lines = [(name.lower(), value) for name, value in request.headers]
     yield from _group(b"headers", (part for line in sorted(lines, key=lambda line: line[0]) for part in line))
-    deferred = sorted((one.location, one.name.lower(), *_typed(one.value)) for one in request.deferred)
+    deferred = sorted((_named(one) for one in request.deferred), key=lambda one: one[:2])
     yield from _group(b"references", (part for one in deferred for part in (str(len(one)), *one)))
     yield from _group(b"idempotency", [request.idempotency.lower()] if request.idempotency else [])
     yield b"body" if request.body is not None else b"no body"
     yield request.body or b""
+
+
+def _named(one: Deferred) -> tuple[str, ...]:
+    name = one.name.lower() if one.location == "header" else one.name  # other names have a case
+    return one.location, name, *_typed(one.value)
 
 
 def _typed(text: ReferenceText) -> Iterator[str]:

@@ -9,29 +9,40 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from toolgen.openapi.encoding import MEDIA_TYPE
 from toolgen.openapi.parameters import is_json
 from toolgen.request.model import Part
+from toolgen.request.names import as_taken, check_spread
 from toolgen.request.styles import plain_pairs
 from toolgen.request.text import NotWritable, from_base64, json_text, spelled, utf8
 from toolgen.tools.model import Encoding, Leaf
 
 _ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
-_BOUNDARY = re.compile(r";\s*boundary\s*=[^;]*", re.IGNORECASE)
+_BOUNDARY = re.compile(r""";\s*boundary\s*=\s*(?:"[^"]*"|[^;]*)""", re.IGNORECASE)
+# A backslash would escape the quote that ends a name; line ends and quotes are escaped (`_ESCAPES`).
+_NOT_IN_NAME = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\\]")
+_OWN_HEADERS: Final = ("content-disposition", "content-type", "content-transfer-encoding")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~]*")
 _OCTETS = "application/octet-stream"
 
 
-def parts_of(value: Any, encoding: dict[str, Encoding]) -> tuple[Part, ...]:
+def parts_of(value: dict[str, Any], encoding: dict[str, Encoding]) -> tuple[Part, ...]:
     """The parts of a body's value: one for each property, of an array one for each item.
 
-    Raises NotWritable for what is no object, for bytes that are no base64, and for a file's name or
-    content type that no header can hold.
+    Raises NotWritable for bytes that are no base64, for names that no header can hold or that are those of
+    others, and for a file's content type that is none.
     """
-    if not isinstance(value, dict):
-        raise NotWritable("a multipart body is an object of parts")
-    return tuple(part for name, item in value.items() for part in _parts(name, item, encoding.get(name) or Encoding()))
+    found: list[Part] = []
+    taken = as_taken(value)
+    for name, item in value.items():
+        parts = list(_parts(name, item, encoding.get(name) or Encoding()))
+        check_spread(name, (part.name for part in parts), taken)
+        if any(_NOT_IN_NAME.search(part.name) for part in parts):
+            raise NotWritable("a part's name has no backslash and no control character")
+        found += parts
+    return tuple(found)
 
 
 def written(media_type: str, parts: Sequence[Part]) -> tuple[str, bytes]:
@@ -59,7 +70,7 @@ def _head(part: Part) -> bytes:
 
 
 def _parts(name: str, value: Any, encoding: Encoding) -> Iterator[Part]:
-    headers = tuple((key, str(text)) for key, text in encoding.headers.items())
+    headers = tuple(_headers(encoding))
     if not encoding.binary and (encoding.style is not None or encoding.explode is not None):
         leaf = Leaf(name=name, value=None, style=encoding.style or "form", explode=encoding.explode)
         for key, text in plain_pairs(leaf, value):
@@ -68,6 +79,15 @@ def _parts(name: str, value: Any, encoding: Encoding) -> Iterator[Part]:
     for item in value if isinstance(value, list | tuple) else [value]:
         if item is not None:
             yield _file(name, item, encoding, headers) if encoding.binary else _plain(name, item, encoding, headers)
+
+
+def _headers(encoding: Encoding) -> Iterator[tuple[str, str]]:
+    """The part's own headers; what the part is, is said elsewhere."""
+    for name, value in encoding.headers.items():
+        if name.lower() not in _OWN_HEADERS:
+            if not _HEADER.fullmatch(f"{name}: {value}"):
+                raise NotWritable(f"the header {name[:60]!r} of a part is no header")
+            yield name, str(value)
 
 
 def _content_type(encoding: Encoding) -> str | None:

@@ -7,24 +7,27 @@ take `_` for `-`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import unquote_plus
 
-from toolgen.request.pertool import PerTool
-from toolgen.tools.model import Leaf, Tool
 from toolgen.openapi.overrides import METHOD_HEADERS, canonical, is_method_header, is_method_key
+from toolgen.request.pertool import PerTool
+from toolgen.request.text import NotWritable
+from toolgen.tools.model import Tool
 
 # RFC 9110 section 7.6.1 and what proxies treat alike; who and where the request is for; the path a server sees.
 _FORBIDDEN: Final = METHOD_HEADERS | frozenset(
     """
-    connection keep-alive proxy-connection proxy-authenticate proxy-authorization te trailer transfer-encoding
-    upgrade http2-settings content-length expect
-    host forwarded x-forwarded-for x-forwarded-host x-forwarded-server x-forwarded-port x-forwarded-proto
-    x-forwarded-scheme x-forwarded-prefix x-host x-original-host x-real-ip x-client-ip true-client-ip
-    x-original-url x-original-uri x-rewrite-url x-forwarded-uri x-forwarded-path x-accel-redirect x-sendfile
-    authorization cookie set-cookie accept content-type
+    connection keep-alive te trailer transfer-encoding upgrade http2-settings content-length expect via max-forwards
+    host forwarded x-host x-real-ip x-client-ip x-cluster-client-ip true-client-ip cf-connecting-ip
+    x-rewrite-url x-accel-redirect x-sendfile proxy
+    authorization cookie cookie2 set-cookie accept content-type
     """.split()
 )
+_FAMILIES: Final = ("proxy-", "sec-", "x-forwarded-", "x-original-", ":")
+_AS_UNDERSCORE = re.compile(r"[ .\[]")
 
 
 def header_fault(name: str) -> str:
@@ -32,41 +35,63 @@ def header_fault(name: str) -> str:
     known = canonical(name)
     if is_method_header(name):
         return f"{name} would have the server use another method than the one that was classified"
-    if known in _FORBIDDEN or known.startswith(("proxy-", ":", "sec-")):
+    if known in _FORBIDDEN or known.startswith(_FAMILIES):
         return f"{name} belongs to the connection, to credentials or to the client, never to an argument"
     return ""
 
 
 def key_fault(name: str) -> str:
     """Why no value of the model may be a query parameter, cookie or body field of that name, or nothing."""
-    if is_method_key(name):
-        return f"{name!r} would have some servers use another method than the one that was classified"
+    if is_method_key(name) or is_method_key(_plainest(name)):
+        return f"{name[:60]!r} would have some servers use another method than the one that was classified"
     return ""
 
 
-def spread_faults(leaf: Leaf, value: Any, taken: frozenset[str], *, whole: bool = False) -> Iterator[str]:
-    """What is wrong with the keys of an object that become names of their own, since it is exploded or a whole query:
-    each that is spoken for, or that some servers act on."""
-    styled = leaf.media_type is None and leaf.style in ("form", "cookie", None) and leaf.explode is not False
-    for key in value if isinstance(value, dict) and (whole or styled) else ():
-        if fault := key_fault(key):
+def spread_faults(own: str, names: Iterable[str], taken: frozenset[str]) -> Iterator[str]:
+    """What is wrong with the names that the keys of the value of `own` became, since it is exploded or a whole query:
+    each that is spoken for, or that some servers act on. `taken` is in the form of `as_taken`."""
+    others = taken - {_plainest(own)}
+    for name in names:
+        if name == own:
+            continue
+        if fault := key_fault(name):
             yield fault
-        elif key.partition("[")[0].casefold() in taken - {leaf.name.casefold()}:
-            yield f"{key!r} is the name of another parameter or of a credential"
+        elif not others.isdisjoint((_plainest(name), _plainest(name.partition("[")[0]))):
+            yield f"{name[:60]!r} is the name of another parameter or of a credential"
+
+
+def check_spread(name: str, keys: Iterable[str], taken: frozenset[str]) -> None:
+    """The same for the fields that one property of a form became. Raises NotWritable."""
+    for fault in spread_faults(name, keys, taken):
+        raise NotWritable(fault)
+
+
+def as_taken(names: Iterable[str]) -> frozenset[str]:
+    """Names as the least careful server compares them."""
+    return frozenset(map(_plainest, names))
+
+
+def query_names(query: str) -> Iterator[str]:
+    """The decoded names in a query."""
+    return (unquote_plus(pair.partition("=")[0]) for pair in query.split("&") if pair)
+
+
+def _plainest(name: str) -> str:
+    """A name as PHP has it: spaces in front and what follows a NUL are dropped, `.`, space and `[` become `_`."""
+    return _AS_UNDERSCORE.sub("_", name.partition("\0")[0].lstrip(" ")).casefold().rstrip()
 
 
 def _names_taken(tool: Tool) -> dict[str, frozenset[str]]:
     request = tool.request
-    template = (request.template or "").partition("?")[2]
-    constants = {pair.partition("=")[0].casefold() for pair in template.split("&") if pair}
     owned = [scheme for scheme in tool.home.security_schemes.values() if scheme.get("type") == "apiKey"]
-    found = {"query": constants | {leaf.name.casefold() for leaf in request.query}}
-    found["cookie"] = {leaf.name.casefold() for leaf in request.cookie}
+    template = (request.template or "").partition("?")[2]
+    found = {"query": [*query_names(template), *(leaf.name for leaf in request.query)]}
+    found["cookie"] = [leaf.name for leaf in request.cookie]
     return {
-        place: frozenset(names | {str(s.get("name", "")).casefold() for s in owned if s.get("in") == place})
+        place: as_taken([*names, *(str(s.get("name", "")) for s in owned if s.get("in") == place)])
         for place, names in found.items()
     }
 
 
-# Names in a tool's `query` and `cookie` that a key of an object must not become, in lower case.
+# Names in a tool's `query` and `cookie` that a key of an object must not become, as `as_taken` has them.
 taken_names = PerTool(_names_taken)

@@ -6,29 +6,38 @@ Pure: no I/O, no clock, no chance; the same tool, arguments, server and context 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 from toolgen.errors import ArgumentsError, Problem, RequestError
 from toolgen.identity.caller import Caller
 from toolgen.identity.references import ReferenceText
 from toolgen.openapi.endpoint import EXPRESSION
-from toolgen.request.arguments import validate
+from toolgen.request.arguments import validated
 from toolgen.request.body import Written, write_body
 from toolgen.request.model import Deferred, ResolvedRequest
-from toolgen.request.names import header_fault, key_fault, spread_faults, taken_names
-from toolgen.request.path import path_template, value_fault
+from toolgen.request.names import as_taken, header_fault, key_fault, query_names, spread_faults, taken_names
+from toolgen.request.path import has_separator, in_query, path_template, texts_in, value_fault
 from toolgen.request.server import Base, server_of
-from toolgen.request.styles import content, cookie_pairs, header_text, path_text, query_pairs, whole_query
-from toolgen.request.template import ABSENT, reads_model, render
-from toolgen.request.text import NotWritable, percent, spelled
+from toolgen.request.styles import (
+    content,
+    cookie_name,
+    cookie_pairs,
+    header_text,
+    loses,
+    path_text,
+    query_pairs,
+    whole_query,
+)
+from toolgen.request.template import ABSENT, holds_references, reads_model, render
+from toolgen.request.text import NotWritable, percent, utf8
 from toolgen.tools.model import Leaf, Location, Tool
 from toolgen.tools.template import argument_of, arguments_in
 
 # RFC 9110 section 5.5, without obs-text and the white space that would be cut off.
+_TEXT = re.compile(r"[\t -~]*")
 _FIELD = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
-_COOKIE_NAME = re.compile(r"""(?:(?![",;=\\])[!-~])+""")
-_COOKIE = re.compile(r"[!#-+\--:<-\[\]-~]*")  # RFC 6265 section 4.1.1, cookie-octet
 T = TypeVar("T")
 _IDEMPOTENCY: Final = ("idempotency-key", "x-idempotency-key", "idempotency-token", "x-idempotency-token")
 
@@ -50,9 +59,9 @@ def resolve(
     each a JSON pointer into the arguments; ServerError where no server is known; RequestError for a value
     that the caller's context does not have.
     """
-    validate(tool, arguments)
+    given = dict(validated(tool, arguments))
     base = server_of(tool, server, server_variables)
-    return _Resolution(tool, arguments, caller.context if caller is not None else {}).request(base)
+    return _Resolution(tool, given, caller.context if caller is not None else {}).request(base)
 
 
 class _Resolution:
@@ -67,7 +76,7 @@ class _Resolution:
     def request(self, base: Base) -> ResolvedRequest:
         tool = self._tool
         path, template_query = self._path()
-        query = self._query([base.query, template_query])
+        query = self._query(base.query, template_query)
         headers, idempotency = self._headers()
         body = self._body()
         cookies = self._cookies()
@@ -100,8 +109,10 @@ class _Resolution:
         except NotWritable as fault:
             self._fault(leaf_value, f"the value for the {location} cannot be written: {fault}")
             return ABSENT
+        if isinstance(value, dict | list) and holds_references(value):
+            raise RequestError(f"{self._tool.name}: a secret is a text of its own, and never stands in a body")
         if value is None and location != "body":
-            self._note(leaf_value, "is null and is not sent: only a JSON body has null")
+            self._undefined(leaf_value, location, "null", "only a JSON body has null")
             return ABSENT
         return value
 
@@ -113,19 +124,20 @@ class _Resolution:
             self._fault(leaf.value, f"{location} {leaf.name}: {fault}")
             return None
         if not found and not isinstance(found, str):
-            self._undefined(leaf, location)
+            self._undefined(leaf.value, location, "empty", "OpenAPI's styles have no empty array or object")
+        elif loses(leaf, value):
+            self._note(leaf.value, "has members that are null or empty; they are not sent, since its style has neither")
         return found
 
-    def _undefined(self, leaf: Leaf, location: Location) -> None:
-        required = self._tool.parameters.get("required", ())
-        if argument_of(leaf.value) in required:
-            self._fault(leaf.value, f"{location} {leaf.name} is required, and an empty value of it is not sent at all")
+    def _undefined(self, leaf_value: Any, location: Location, what: str, why: str) -> None:
+        if argument_of(leaf_value) in self._tool.parameters.get("required", ()):
+            self._fault(leaf_value, f"it is required in the {location}, and {what}, which is not sent at all: {why}")
         else:
-            self._note(leaf.value, "is empty and is not sent: OpenAPI's styles have no empty array or object")
+            self._note(leaf_value, f"is {what} and is not sent: {why}")
 
     def _fault(self, leaf_value: Any, message: str) -> None:
         names = _names(leaf_value)
-        self._problems.append(Problem(message, f"/{names[0]}" if len(names) == 1 else "/"))
+        self._problems.append(Problem(message, f"/{names[0]}" if len(names) == 1 else ""))
 
     def _note(self, leaf_value: Any, said: str) -> None:
         names = _names(leaf_value)
@@ -135,7 +147,13 @@ class _Resolution:
         faults = [fault for reference in value.references if (fault := reference.place_fault(location))]
         if faults:  # checked when a toolset is loaded; a tool made by hand was not
             raise RequestError(f"{self._tool.name}: {faults[0]}")
-        self._deferred.append(Deferred(location, name, value))
+        try:
+            for piece in value.pieces:
+                if isinstance(piece, str) and (utf8(piece), location == "header")[1] and not _TEXT.fullmatch(piece):
+                    raise NotWritable("a header holds printable ASCII without line ends")
+            self._deferred.append(Deferred(location, name, value))
+        except NotWritable as fault:
+            self._fault(leaf.value, f"{location} {leaf.name}: {fault}")
 
     # Places
 
@@ -144,32 +162,38 @@ class _Resolution:
         template, tool = path_template(self._tool), self._tool
         values: dict[str, str] = {}
         for leaf in tool.request.path:
+            before = len(self._problems)
             value = self._value("path", leaf.value)
-            text = None if value is ABSENT else self._path_value(leaf, value)
-            if text is None and not self._problems:
+            text = None if value is ABSENT else self._path_value(leaf, value, template.undivided)
+            if text is None and len(self._problems) == before:
                 self._fault(leaf.value, f"the path needs a value for {{{leaf.name}}}")
             values[leaf.name] = text or ""
-        raw = (tool.request.template or tool.endpoint.path).partition("?")[2]
-        pieces = EXPRESSION.split(raw)
-        query = "".join(values.get(piece[1:-1], "") if i % 2 else piece for i, piece in enumerate(pieces))
-        return template.fill(values), query
+        pieces = EXPRESSION.split((tool.request.template or tool.endpoint.path).partition("?")[2])
+        return template.fill(values), "".join(
+            in_query(values.get(piece[1:-1], "")) if index % 2 else piece for index, piece in enumerate(pieces)
+        )
 
-    def _path_value(self, leaf: Leaf, value: Any) -> str | None:
+    def _path_value(self, leaf: Leaf, value: Any, undivided: Container[str]) -> str | None:
         if isinstance(value, ReferenceText):
             raise RequestError(f"{self._tool.name}: {value} cannot stand in a path")
         try:
-            texts = _texts(value) if leaf.media_type is None else [content(leaf.media_type, value)]
+            texts = texts_in(value) if leaf.media_type is None else [content(leaf.media_type, value)]
             for fault in filter(None, map(value_fault, texts)):
                 self._fault(leaf.value, f"the value for {{{leaf.name}}} of the path {fault}")
+                return None
+            if leaf.name in undivided and any(map(has_separator, texts)):
+                said = "has a slash or backslash, and this API has a longer path that it could lead to"
+                self._fault(leaf.value, f"the value for {{{leaf.name}}} of the path {said}")
                 return None
         except NotWritable:
             pass  # said when it is written
         return self._written(leaf, "path", path_text, value)
 
-    def _query(self, constants: Iterable[str]) -> str:
+    def _query(self, *constants: str) -> str:
         request = self._tool.request
         pieces = [text for text in constants if text]
-        taken = taken_names(self._tool)
+        taken = taken_names(self._tool)["query"]
+        taken |= as_taken(query_names(constants[0])) if constants[0] else frozenset()
         for leaf in request.query:
             value = self._value("query", leaf.value)
             if value is ABSENT:
@@ -180,10 +204,10 @@ class _Resolution:
                 self._defer("query", leaf, percent(leaf.name), value)
             else:
                 pairs = self._written(leaf, "query", query_pairs, value) or []
-                self._check_names(leaf, value, taken["query"])
+                self._check_names(leaf, (unquote(name) for name, _ in pairs), taken)
                 pieces += [f"{name}={text}" for name, text in pairs]
         if request.querystring is not None:
-            pieces += self._querystring(request.querystring, taken["query"])
+            pieces += self._querystring(request.querystring, taken)
         return "&".join(pieces)
 
     def _querystring(self, leaf: Leaf, taken: frozenset[str]) -> list[str]:
@@ -193,12 +217,12 @@ class _Resolution:
             return []
         if isinstance(value, ReferenceText):
             raise RequestError(f"{self._tool.name}: {value} cannot be a whole query")
-        text = self._written(leaf, "querystring", whole_query, value)
-        self._check_names(leaf, value, taken, whole=True)
+        text = self._written(leaf, "querystring", whole_query, value) or ""
+        self._check_names(leaf, query_names(text), taken)
         return [text] if text else []
 
-    def _check_names(self, leaf: Leaf, value: Any, taken: frozenset[str], *, whole: bool = False) -> None:
-        for fault in spread_faults(leaf, value, taken, whole=whole) if reads_model(leaf.value) else ():
+    def _check_names(self, leaf: Leaf, names: Iterable[str], taken: frozenset[str]) -> None:
+        for fault in spread_faults(leaf.name, names, taken):
             self._fault(leaf.value, fault)
 
     def _headers(self) -> tuple[list[tuple[str, str]], str | None]:
@@ -235,18 +259,15 @@ class _Resolution:
             value = self._value("cookie", leaf.value)
             if value is ABSENT:
                 continue
-            if isinstance(value, ReferenceText):
+            if reads_model(leaf.value) and (fault := key_fault(leaf.name)):
+                self._fault(leaf.value, fault)
+            elif isinstance(value, ReferenceText):
+                self._written(leaf, "cookie", lambda leaf, _: cookie_name(leaf.name), "")
                 self._defer("cookie", leaf, leaf.name, value)
-                continue
-            pairs = self._written(leaf, "cookie", cookie_pairs, value) or []
-            self._check_names(leaf, value, taken)
-            if not all(_COOKIE.fullmatch(text) for _, text in pairs) or any(
-                not _COOKIE_NAME.fullmatch(n) for n, _ in pairs
-            ):
-                self._fault(
-                    leaf.value, f"cookie {leaf.name}: a cookie has no space, quote, comma, semicolon or backslash"
-                )
-            pieces += [f"{name}={text}" for name, text in pairs]
+            else:
+                pairs = self._written(leaf, "cookie", cookie_pairs, value) or []
+                self._check_names(leaf, (unquote(name) for name, _ in pairs), taken)
+                pieces += [f"{name}={text}" for name, text in pairs]
         return "; ".join(pieces)
 
     def _body(self) -> Written | None:
@@ -256,13 +277,18 @@ class _Resolution:
         value = self._value("body", body.value)
         if value is ABSENT:
             return None
-        if _holds_references(value):
+        if isinstance(value, ReferenceText):
             raise RequestError(f"{self._tool.name}: a secret cannot stand in a body")
         try:
-            return write_body(body, value)
+            found = write_body(body, value)
         except NotWritable as fault:
             self._fault(body.value, f"the body cannot be written: {fault}")
             return None
+        if found is None:
+            self._undefined(body.value, "body", "null", f"{body.media_type} has no null")
+        elif found.unsent:
+            self._note(body.value, f"has properties that are null or empty and are not sent: {', '.join(found.unsent)}")
+        return found
 
     # The whole
 
@@ -271,10 +297,10 @@ class _Resolution:
         path = url.partition("?")[0].removeprefix(base.url)
         template = path_template(self._tool)
         if template.is_sibling(path):
-            self._problems.append(Problem("a value of the path leads to another operation of this API", "/"))
+            self._problems.append(Problem("a value of the path leads to another operation of this API"))
         elif template.values(path) is None:
             said = "a value of the path has what separates it from another value, or leads to another path"
-            self._problems.append(Problem(said, "/"))
+            self._problems.append(Problem(said))
         if self._problems:
             self._refuse("the arguments of {} lead to another endpoint; nothing was sent")
 
@@ -284,21 +310,6 @@ class _Resolution:
 
 def _names(leaf_value: Any) -> list[str]:
     return sorted(arguments_in(leaf_value))
-
-
-def _texts(value: Any) -> list[str]:
-    """Every text that stands in the path for a value: members of arrays, keys and members of objects."""
-    if isinstance(value, dict):
-        return [text for key, item in value.items() if item is not None for text in (key, spelled(item))]
-    if isinstance(value, list | tuple):
-        return [spelled(item) for item in value if item is not None]
-    return [spelled(value)]
-
-
-def _holds_references(value: Any) -> bool:
-    if isinstance(value, dict | list):
-        return any(map(_holds_references, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, ReferenceText)
 
 
 def _accept(media_types: Iterable[str]) -> str:

@@ -32,8 +32,9 @@ def server_of(tool: Tool, server: str | None = None, variables: Mapping[str, str
 
     Raises ServerError: there is none, it is relative, a variable has no value or one that is not allowed.
     """
-    chosen = server or tool.request.server or tool.home.server
-    if chosen is None or chosen == "":
+    # An override that is empty is a variable nobody set: the document's server is not what was meant.
+    chosen = server if server is not None else tool.request.server or tool.home.server
+    if not chosen:
         raise ServerError(f"{tool.name} has no server to be sent to; {_SET}")
     return _base(chosen if isinstance(chosen, str) else _filled(chosen, variables or {}), tool)
 
@@ -47,6 +48,7 @@ def _filled(server: Server, given: Mapping[str, str]) -> str:
         value = given.get(name, variable.default)
         if value is None:
             raise ServerError(f"the server variable {name!r} has no value; give it with `server_variables=`")
+        value = str(value)  # a port that a config has as a number
         if variable.enum and value not in variable.enum:
             raise ServerError(f"the server variable {name!r} is one of {', '.join(variable.enum)}")
         values[name] = value

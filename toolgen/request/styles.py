@@ -8,16 +8,28 @@ index), exploded cookies are cookies of their own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from toolgen.openapi.parameters import is_json
 from toolgen.openapi.upgrade import FORM
-from toolgen.request.text import RESERVED_IN_QUERY, NotWritable, form, json_text, percent, reserved, spelled
+from toolgen.request.text import (
+    RESERVED_IN_COOKIE,
+    RESERVED_IN_QUERY,
+    NotWritable,
+    form,
+    json_text,
+    percent,
+    reserved,
+    spelled,
+)
 from toolgen.tools.model import Leaf
 
 Encode = Callable[[str], str]
 Pair = tuple[str, str]
+_COOKIE_NAME = re.compile(r"""(?:(?![",;=\\])[!-~])+""")
+_COOKIE = re.compile(r"[!#-+\--:<-\[\]-~]*")  # RFC 6265 section 4.1.1, cookie-octet
 _DELIMITERS = {"form": ",", "simple": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
@@ -26,7 +38,7 @@ def query_pairs(leaf: Leaf, value: Any) -> list[Pair]:
     name = percent(leaf.name)
     if leaf.media_type is not None:
         return [(name, percent(content(leaf.media_type, value)))]
-    return _pairs(leaf, name, value, _query_encoder(leaf), percent)
+    return _pairs(leaf, name, value, _encoder(leaf, RESERVED_IN_QUERY), percent)
 
 
 def form_pairs(leaf: Leaf, value: Any) -> list[Pair]:
@@ -40,20 +52,43 @@ def plain_pairs(leaf: Leaf, value: Any) -> list[Pair]:
 
 
 def cookie_pairs(leaf: Leaf, value: Any) -> list[Pair]:
-    """The (name, value) pairs of a cookie parameter; the style `cookie` encodes nothing."""
+    """The (name, value) pairs of a cookie parameter; the style `cookie` encodes nothing, and refuses the rest."""
+    name = cookie_name(leaf.name)
     if leaf.media_type is not None:
-        return [(leaf.name, percent(content(leaf.media_type, value)))]
-    encode = _raw if leaf.style == "cookie" else _query_encoder(leaf)
-    names = _raw if leaf.style == "cookie" else percent
-    as_form = leaf.model_copy(update={"style": "form"}) if leaf.style == "cookie" else leaf
-    return _pairs(as_form, leaf.name, value, encode, names)
+        return [(name, percent(content(leaf.media_type, value)))]
+    if leaf.style == "cookie":
+        as_form = leaf.model_copy(update={"style": "form", "explode": explodes(leaf)})
+        return _pairs(as_form, name, value, _cookie_octets, cookie_name)
+    return _pairs(leaf, name, value, _encoder(leaf, RESERVED_IN_COOKIE), percent)
+
+
+def cookie_name(name: str) -> str:
+    """The name itself. Raises NotWritable where a cookie cannot have it."""
+    if not _COOKIE_NAME.fullmatch(name):
+        raise NotWritable("a cookie's name is printable ASCII without space, quote, comma, `;`, `=` and backslash")
+    return name
+
+
+def explodes(leaf: Leaf) -> bool:
+    """Whether members are pairs of their own; unsaid, that is so for `form` and `cookie` only (and for deepObject)."""
+    return leaf.explode if leaf.explode is not None else leaf.style in ("form", "cookie", "deepObject", None)
+
+
+def loses(leaf: Leaf, value: Any) -> bool:
+    """Whether members of a value are not sent, since a style has no null (RFC 6570), and deepObject nothing empty."""
+    if leaf.media_type is not None or not isinstance(value, dict | list | tuple):
+        return False
+    members = value.values() if isinstance(value, dict) else value
+    if leaf.style != "deepObject":
+        return any(member is None for member in members)
+    return any(member is None or member in ({}, [], ()) or loses(leaf, member) for member in members)
 
 
 def header_text(leaf: Leaf, value: Any) -> str | None:
     """The value of a header parameter, nothing encoded (OpenAPI 3.2 appendix D); None for what is undefined."""
     if leaf.media_type is not None:
         return content(leaf.media_type, value, ascii_only=True)
-    return _simple(value, bool(leaf.explode), str, ",")
+    return _simple(value, leaf.explode is True, str, ",")
 
 
 def path_text(leaf: Leaf, value: Any) -> str | None:
@@ -85,7 +120,7 @@ def content(media_type: str, value: Any, *, ascii_only: bool = False) -> str:
     if essence == FORM and isinstance(value, dict):
         fields = (pair for name, item in value.items() if item is not None for pair in _field(name, item))
         return "&".join(f"{name}={text}" for name, text in fields)
-    if isinstance(value, dict | list):
+    if isinstance(value, dict | list | tuple):
         raise NotWritable(f"an object or array cannot be written as {essence}; give the text itself")
     return spelled(value)
 
@@ -95,12 +130,12 @@ def _field(name: str, value: Any) -> list[Pair]:
     return [(form(name), form(spelled(item))) for item in items if item is not None]
 
 
-def _query_encoder(leaf: Leaf) -> Encode:
+def _encoder(leaf: Leaf, safe: str) -> Encode:
     if not leaf.allow_reserved:
         return percent
     # A delimiter of the style that is not encoded would add an item.
-    safe = RESERVED_IN_QUERY if leaf.explode is not False else RESERVED_IN_QUERY.replace(",", "")
-    return lambda text: reserved(text, safe)
+    allowed = safe if explodes(leaf) else safe.replace(",", "")
+    return lambda text: reserved(text, allowed)
 
 
 def _path_encoder(leaf: Leaf) -> Encode:
@@ -108,14 +143,16 @@ def _path_encoder(leaf: Leaf) -> Encode:
     return (lambda text: percent(text, "!$&'()*+:@")) if leaf.allow_reserved else percent
 
 
-def _raw(text: str) -> str:
+def _cookie_octets(text: str) -> str:
+    if not _COOKIE.fullmatch(text):
+        raise NotWritable("a cookie's value is printable ASCII without space, quote, comma, `;` and backslash")
     return text
 
 
 def _pairs(leaf: Leaf, name: str, value: Any, encode: Encode, names: Encode, *, plain: bool = False) -> list[Pair]:
     if not isinstance(value, dict | list | tuple):
         return [] if value is None else [(name, encode(spelled(value)))]
-    style, explode = leaf.style or "form", True if leaf.explode is None else leaf.explode
+    style, explode = leaf.style or "form", explodes(leaf)
     if style == "deepObject":
         return [(name + names(path), encode(text)) for path, text in _deep(value)]
     if isinstance(value, dict):

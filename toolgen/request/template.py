@@ -59,6 +59,13 @@ def reads_model(value: Any) -> bool:
     return False
 
 
+def holds_references(value: Any) -> bool:
+    """Whether a rendered value has references that are filled in later, at any depth."""
+    if isinstance(value, dict | list):
+        return any(map(holds_references, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, ReferenceText)
+
+
 def _text(text: str, arguments: Mapping[str, Any], context: Mapping[str, Any]) -> Any:
     parts = _pieces(text)
     found: list[Any] = [_piece(part, arguments, context, alone=len(parts) == 1) for part in parts]
@@ -98,8 +105,8 @@ def _renderer(text: str) -> Render:
     only = output[0].nodes if len(output) == 1 and isinstance(output[0], nodes.Output) else []
     if len(only) == 1 and not isinstance(only[0], nodes.TemplateData):
         match = _EXPRESSION.fullmatch(text)
-        assert match is not None  # one expression and nothing else, as it was parsed
-        return _guarded(_environment().compile_expression(match[1], undefined_to_none=False))
+        if match is not None:  # else there is a comment beside it
+            return _guarded(_environment().compile_expression(match[1], undefined_to_none=False))
     return _guarded(_environment().from_string(text).render)
 
 

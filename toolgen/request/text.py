@@ -11,14 +11,20 @@ import binascii
 import json
 import math
 import re
+from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
 # Reserved characters that may stand raw in a query's value; none of them ends it or begins something else
 # for any parser in use (`;` separates parameters for old ones, `+` is a space, `[` and `]` are no query characters).
 RESERVED_IN_QUERY: Final = ":/?@!$'()*,="
+# The same in a cookie, where old servers also take `,` for the end of it (RFC 2965 section 3.3.4).
+RESERVED_IN_COOKIE: Final = RESERVED_IN_QUERY.replace(",", "")
 _TRIPLE = re.compile(r"(%[0-9A-Fa-f]{2})")
-_EXACT: Final = 2**53
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_EXPONENT: Final = 1e21  # from here on RFC 8785 writes an exponent
+_DIGITS: Final = 4_000  # of an integer; CPython writes no more than 4,300
+_LARGEST: Final = 10**_DIGITS
 
 
 class NotWritable(ValueError):
@@ -40,31 +46,43 @@ def _scalar(value: Any) -> str:
     if isinstance(value, float):
         return json.dumps(_number(value))
     if isinstance(value, int):
-        return str(value)
+        return str(_integer(value))
     raise NotWritable(f"{type(value).__name__} is nothing that JSON has")
 
 
 def _number(value: float) -> float | int:
     if not math.isfinite(value):
         raise NotWritable("NaN and infinity are no numbers of JSON")
-    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < _EXPONENT else value
+
+
+def _integer(value: int) -> int:
+    if not -_LARGEST < value < _LARGEST:
+        raise NotWritable(f"an integer has at most {_DIGITS} digits")
+    return value
 
 
 def json_text(value: Any, *, ascii_only: bool = False) -> str:
     """Compact JSON in the order of the keys; integers are exact, one without a fraction has none.
 
-    Raises NotWritable for NaN, infinity, other types than JSON's, and nesting too deep to write.
+    Raises NotWritable for NaN, infinity, lone surrogates, other types than JSON's, and nesting too deep to write.
     """
     try:
-        return json.dumps(
-            _plain(value), ensure_ascii=ascii_only, separators=(",", ":"), allow_nan=False, check_circular=False
-        )
+        plain = _plain(value)
+        text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
+        utf8(text)  # an escape would hide a lone surrogate, which has no meaning (RFC 8259 section 8.2)
+        return _escaped(text) if ascii_only else text
     except RecursionError:
         raise NotWritable("the value is nested too deep") from None
     except (TypeError, ValueError) as error:
         if isinstance(error, NotWritable):
             raise
         raise NotWritable("the value is nothing that JSON has") from None
+
+
+def _escaped(text: str) -> str:
+    """JSON text in ASCII: what is not ASCII stands inside strings, as UTF-16 code units."""
+    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def _plain(value: Any) -> Any:
@@ -74,7 +92,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, int):
-        return value
+        return _integer(value)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -90,7 +108,7 @@ def utf8(text: str, charset: str = "utf-8") -> bytes:
         return text.encode(charset)
     except LookupError:
         raise NotWritable(f"the charset {charset[:40]!r} is not known") from None
-    except UnicodeEncodeError:
+    except UnicodeError:
         raise NotWritable(f"the text has characters that {charset} cannot write") from None
 
 

@@ -255,6 +255,13 @@ class Tool(Model):
         return tuple(Binding(argument=a, location=where, name=name) for a, where, name in found if a is not None)
 
     @cached_property
+    def digest(self) -> str:
+        """`sha256:` and 64 hex digits over everything but prose; see `toolgen.tools.digest`."""
+        from toolgen.tools.digest import tool_digest
+
+        return tool_digest(self)
+
+    @cached_property
     def _definitions(self) -> Definitions:
         """The shared schemas the references point into; a toolset puts its own here."""
         return Definitions({})
@@ -318,6 +325,7 @@ class Toolset(Model):
         """Let the tools find their shared schemas, equal to the toolset's own, in these definitions."""
         home = Home(self.api, self.server, self.security_schemes)
         for tool in self.tools:
+            tool.__dict__.pop("digest", None)
             tool.__dict__.update(_definitions=definitions, home=home)  # in the place of the cached properties' values
 
     @property

@@ -1,7 +1,11 @@
 """Paths of a document that a value in another path could be steered into.
 
 `/users/me` beside `/users/{id}`: a model that writes `me` as the id reaches another endpoint than
-the one that was classified. Every such path is kept with the tool, filtered-out ones too.
+the one that was classified. Every such path is kept with the tool, filtered-out ones too. A slash at a
+path's end makes no difference here, since it makes none to many servers.
+
+Of longer paths, which a value with a slash would spell, one is kept that stands for all: whatever other
+values reach is found between the same expressions.
 """
 
 from __future__ import annotations
@@ -14,16 +18,23 @@ from toolgen.openapi.endpoint import skeleton
 
 ANY = "{}"
 _LAST = "\U0010ffff"
+_NONE = (0, "")
 
 
 class _Node:
-    """A segment of the tree of all paths; `paths` are those that end here."""
+    """A segment of the tree of all paths; `paths` are those that end here.
 
-    __slots__ = ("below", "paths")
+    `deepest` is the path below with the most segments, after their number; `longest` has the same for the
+    paths that end in the same literal segment, and under ANY for those that end in one with an expression.
+    """
+
+    __slots__ = ("below", "deepest", "longest", "paths")
 
     def __init__(self) -> None:
         self.below: dict[str, _Node] = {}
         self.paths: list[str] = []
+        self.deepest: tuple[int, str] = _NONE
+        self.longest: dict[str, tuple[int, str]] = {}
 
 
 class _Places:
@@ -36,12 +47,38 @@ class _Places:
         self.places = places
         self._after: dict[str, _Places] = {}
         self._looked_up = 0
+        self._asked = 0
 
     def after(self, segment: str) -> _Places:
         """The places one segment further on."""
         found = self._after.get(segment)
         if found is None:
             found = self._after[segment] = _Places(list(self._step(segment)))
+        return found
+
+    def longest(self, last: str) -> tuple[int, str]:
+        """The longest path below that ends in this segment, or could: how many segments it has, and the path."""
+        if ANY in last:
+            return self._longest
+        self._asked += len(self.places)
+        if self._asked <= self._endings:  # as in `_named`
+            return max(node.longest.get(key, _NONE) for node, _ in self.places for key in (last, ANY))
+        return max(self._longest_by_end.get(key, _NONE) for key in (last, ANY))
+
+    @cached_property
+    def _longest(self) -> tuple[int, str]:
+        return max((node.deepest for node, _ in self.places), default=_NONE)
+
+    @cached_property
+    def _endings(self) -> int:
+        return sum(len(node.longest) for node, _ in self.places)
+
+    @cached_property
+    def _longest_by_end(self) -> dict[str, tuple[int, str]]:
+        found: dict[str, tuple[int, str]] = {}
+        for node, _ in self.places:
+            for key, path in node.longest.items():
+                found[key] = max(path, found.get(key, _NONE))
         return found
 
     @cached_property
@@ -103,8 +140,11 @@ class Siblings:
     def __init__(self, paths: Iterable[str]) -> None:
         root = _Node()
         for path in paths:
-            node = root
-            for segment in skeleton(path):
+            node, segments = root, _shape(path)
+            last, own = ANY if ANY in segments[-1] else segments[-1], (len(segments), path)
+            for segment in segments:
+                node.longest[last] = max(own, node.longest.get(last, _NONE))
+                node.deepest = max(own, node.deepest)
                 node = node.below.setdefault(segment, _Node())
             node.paths.append(path)
         self._start = _Places([(root, False)])
@@ -112,17 +152,28 @@ class Siblings:
 
     def of(self, path: str) -> tuple[str, ...]:
         """Normalised paths that some values of this template's parameters would spell, sorted."""
-        segments = skeleton(path)
+        segments = _shape(path)
         if not any(ANY in segment for segment in segments):
             return ()
         shape = "/".join(segments)
         if shape not in self._found:
-            here = self._start
-            for segment in segments:
-                here = here.after(segment)
-            steered = (place.paths for place, exact in here.places if exact)
-            self._found[shape] = tuple(sorted({one for paths in steered for one in paths}))
+            self._found[shape] = tuple(sorted(self._of(segments)))
         return self._found[shape]
+
+    def _of(self, segments: list[str]) -> set[str]:
+        here, longer = self._start, ""
+        for segment in segments:
+            if ANY in segment:
+                count, path = here.longest(segments[-1])
+                longer = path if count > len(segments) else longer
+            here = here.after(segment)
+        found = {path for place, exact in here.places if exact for path in place.paths}
+        return found | {longer} if longer else found
+
+
+def _shape(path: str) -> list[str]:
+    segments = skeleton(path)
+    return segments[:-1] if len(segments) > 1 and not segments[-1] else segments
 
 
 def _starting(words: list[tuple[str, str]], start: str) -> list[tuple[str, str]]:

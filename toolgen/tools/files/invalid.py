@@ -38,7 +38,7 @@ def version_problem(data: Mapping[str, Any]) -> Problem | None:
     if "toolgen" not in data:
         if "openapi" in data or "swagger" in data:
             hint = "run `toolgen generate` with it first, and give the file that writes"
-            return Problem("this is an OpenAPI document and no toolset", "toolgen", hint=hint)
+            return Problem("this is no toolset but an OpenAPI document", "toolgen", hint=hint)
         return Problem("this is no toolset: the key 'toolgen' is missing", "toolgen", hint=hint)
     return Problem("this is no format version", "toolgen", hint=hint)
 
