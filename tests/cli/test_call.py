@@ -6,6 +6,9 @@ import json
 import os
 import pwd
 import re
+import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +20,7 @@ import toolgen as package
 from toolgen.cli import call_options
 from toolgen.errors import Problem, UsageError
 from toolgen.request.contract import Contract
-from toolgen.tools.model import Tool
+from toolgen.tools.model import Leaf, Server, ServerVariable, Tool
 
 TOKEN = "tok-0123456789abcdef"
 BEARER = "bearerAuth=${env:SHOP_TOKEN}"
@@ -152,6 +155,34 @@ def test_a_server_that_does_not_listen_is_exit_code_1_and_nothing_was_sent(call,
     result = call("deletePet", "--args", '{"petId": "7"}', "--server", closed, "--credential", BEARER, "--no-gate")
     assert result.exit_code == 1
     assert "nothing was sent: connect error" in result.stderr
+
+
+def test_an_interrupt_while_a_write_is_under_way_says_that_it_may_have_been_carried_out(call, folder):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        call("getStock", "--dry-run")  # which has generated the toolset
+        command = [sys.executable, "-m", "toolgen", "call", "petstore.tools.yaml", "deletePet", "--no-gate"]
+        command += ["--args", '{"petId": "7"}', "--server", url, "--credential", BEARER]
+        with subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as running:
+            connection, _ = silent.accept()
+            with connection:
+                assert connection.recv(100).startswith(b"DELETE /pets/7 ")
+                running.send_signal(signal.SIGINT)
+                out, err = running.communicate(timeout=20)
+    assert (running.returncode, out) == (130, "")
+    assert "may have been sent, and carried out" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("mode", "code"), [("off", 0), ("warn", 0), ("enforce", 1)])
+def test_a_request_that_breaks_the_contract_is_not_sent_where_that_is_enforced(call, server, monkeypatch, mode, code):
+    verdict = Contract("failed", "toolset", problems=(Problem("type: expected integer", "/query/limit"),))
+    monkeypatch.setattr("toolgen.request.contract.check", lambda request, document=None: verdict)
+    result = call("getStock", "--server", server.url, "--credential", BEARER, "--contract", mode)
+    assert (result.exit_code, len(server.requests)) == (code, 1 - code)
+    assert ("not what the" in result.output) == (mode != "off")
 
 
 def test_hidden_characters_of_an_answer_do_not_reach_the_terminal(call, server):
@@ -416,6 +447,39 @@ def test_the_settings_of_sending_hold(call, folder, server):
     assert "cut to 100 characters" in result.stdout
 
 
+def test_servers_variables_and_private_ranges_of_toolgen_yaml_hold_with_those_of_options(call, folder, server):
+    variables = {"port": ServerVariable(default="80"), "version": ServerVariable(default="v2")}
+    host = Server(url="http://127.0.0.1:{port}/{version}", variables=variables)
+
+    def moved(tool: Tool) -> Tool:
+        return tool.model_copy(update={"request": tool.request.model_copy(update={"server": host})})
+
+    edit(folder, "getStock", moved)
+    origin = server.url.removesuffix("/v1")
+    config(
+        folder,
+        credentials={origin: {"bearerAuth": "${env:SHOP_TOKEN}"}},
+        serverVariables={"port": origin.rpartition(":")[2], "version": "v3"},
+        allowPrivate=["127.0.0.1"],
+    )
+    result = call("getStock", "--server-variable", "version=v1", "--allow-private", "10.0.0.0/8")
+    assert (result.exit_code, server.requests) == (0, ["GET /v1/stock"]), result.output
+
+
+def test_switched_off_caller_references_hold_for_the_toolset_too(call, folder):
+    def told(tool: Tool) -> Tool:
+        header = (Leaf(name="X-User", value="${caller:userId}"),)
+        return tool.model_copy(update={"request": tool.request.model_copy(update={"header": header})})
+
+    edit(folder, "getStock", told)
+    config(folder)
+    assert "${caller:userId}" in call("getStock", "--dry-run").stdout
+    config(folder, callerReferences=False)
+    refused = call("getStock", "--dry-run")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "${caller:userId} is switched off" in refused.stderr
+
+
 def test_switched_off_caller_references_and_unknown_schemes_are_told_with_their_lines(call, folder):
     (folder / "toolgen.yaml").write_text(
         "apis:\n  petstore:\n    spec: petstore.yaml\n    callerReferences: false\n"
@@ -431,21 +495,21 @@ def test_switched_off_caller_references_and_unknown_schemes_are_told_with_their_
 # the one way to an API
 
 
-def test_the_command_line_reaches_an_api_through_the_runtime_only():
+def test_nothing_but_the_runtime_calls_a_dispatcher_and_the_command_line_makes_one_for_it():
     root = Path(package.__file__).parent
     made: list[str] = []
-    for path in sorted((root / "cli").rglob("*.py")):
+    for path in sorted(root.rglob("*.py")):
+        if path.name == "runtime.py" or path.parent.name == "dispatch":
+            continue
+        in_cli = path.parent.name == "cli"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute):
-                assert node.attr not in {"call", "acall", "send", "asend", "_call"} or is_module(node), path
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                assert node.func.id not in {"getattr", "ApiSource"}, path
-                made += [path.name] if node.func.id == "Dispatcher" else []
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("toolgen.dispatch"):
+            used = node.func if isinstance(node, ast.Call) else node if in_cli else None
+            if isinstance(used, ast.Attribute):
+                sending = used.attr in {"call", "acall", "send", "asend", "_call"}
+                assert not sending or ast.unparse(used) == "call.call", path  # the module of the command
+            elif isinstance(used, ast.Name) and isinstance(node, ast.Call):
+                assert not (in_cli and used.id in {"getattr", "ApiSource"}), path
+                made += [path.name] if used.id == "Dispatcher" else []
+            elif isinstance(node, ast.ImportFrom) and in_cli and (node.module or "").startswith("toolgen.dispatch"):
                 assert {one.name for one in node.names} <= {"Dispatcher", "ContractMode", "Http", "Allowed"}, path
     assert made == ["call.py"]
-
-
-def is_module(node: ast.Attribute) -> bool:
-    """`call.HELP` and `call.call`: the module of the command, in app.py."""
-    return isinstance(node.value, ast.Name) and node.value.id == "call"

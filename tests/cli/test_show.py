@@ -81,7 +81,7 @@ def test_a_tool_is_shown_as_a_model_sees_it_and_with_its_request(toolgen, toolse
     assert re.search(r"body +argument requestBody, required\n", text)
     assert re.search(r"media type +application/merge-patch\+json\n", text)
     assert re.search(r"security +bearerAuth \(http bearer\)\n", text)
-    assert re.search(r"refused +values that lead to /pets/mine\n", text)
+    assert re.search(r"refused +values that lead to /pets/mine, /pets/\{petId\}/photos\n", text)
     assert re.search(r"answers +application/json: Pet\n", text)
 
 
@@ -96,7 +96,7 @@ def test_one_tool_as_json(toolgen, toolset):
     assert data["inputSchema"] == tool.input_schema()
     assert data["request"]["method"] == "PATCH"
     assert data["request"]["values"][0] == {"in": "path", "name": "petId", "argument": "petId"}
-    assert data["request"]["refusedPaths"] == ["/pets/mine"]
+    assert data["request"]["refusedPaths"] == ["/pets/mine", "/pets/{petId}/photos"]
     assert data["request"]["security"] == [["bearerAuth"]]
 
 

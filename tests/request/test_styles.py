@@ -156,8 +156,10 @@ def test_the_style_cookie_refuses_what_a_cookie_cannot_hold(value: Any) -> None:
 )
 def test_content_parameters(location: str, content: str, value: Any, expected: str) -> None:
     path = "/x/{color}" if location == "path" else "/x"
-    request = sent(tool(one("color", location, content={content: {}}), path=path), {"color": value})
-    found = {"query": query_of, "path": path_of}.get(location, lambda r: header(r, {"header": "color"}.get(location, location)))
+    request = sent(tool(one("color", location, content={content: {"schema": True}}), path=path), {"color": value})
+    found = {"query": query_of, "path": path_of}.get(
+        location, lambda r: header(r, {"header": "color"}.get(location, location))
+    )
     assert found(request) == expected
     if location == "header":
         assert json.loads(expected) == value
@@ -166,7 +168,7 @@ def test_content_parameters(location: str, content: str, value: Any, expected: s
 @pytest.mark.parametrize("value", [{"a": "b"}, ["b"]])
 def test_what_no_text_can_say_is_refused_with_a_reason(value: Any) -> None:
     with pytest.raises(ArgumentsError, match="query color: an object or array cannot be written as text/plain"):
-        sent(tool(one("color", content={"text/plain": {}})), {"color": value})
+        sent(tool(one("color", content={"text/plain": {"schema": True}})), {"color": value})
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,9 @@ def test_what_no_text_can_say_is_refused_with_a_reason(value: Any) -> None:
         ("ü", None, "color=%C3%BC"),
     ],
 )
-def test_allow_reserved_lets_no_value_add_a_parameter_or_an_item(value: Any, explode: bool | None, expected: str) -> None:
+def test_allow_reserved_lets_no_value_add_a_parameter_or_an_item(
+    value: Any, explode: bool | None, expected: str
+) -> None:
     request = call("query", value, None, explode, allowReserved=True)
     assert query_of(request) == expected
     assert [name for name, _ in parse_qsl(query_of(request), keep_blank_values=True)] == ["color"]
@@ -240,8 +244,12 @@ def test_names_are_sent_as_the_document_writes_them() -> None:
 @pytest.mark.parametrize(
     ("content", "value", "expected"),
     [
-        ({"application/json": {}}, {"a": 1}, "%7B%22a%22%3A1%7D"),
-        ({"application/x-www-form-urlencoded": {}}, {"a": "b c", "d": [1, 2], "e": None}, "a=b+c&d=1&d=2"),
+        ({"application/json": {"schema": True}}, {"a": 1}, "%7B%22a%22%3A1%7D"),
+        (
+            {"application/x-www-form-urlencoded": {"schema": True}},
+            {"a": "b c", "d": [1, 2], "e": None},
+            "a=b+c&d=1&d=2",
+        ),
         ({"text/plain": {}}, "a=b&c", "a%3Db%26c"),
     ],
 )

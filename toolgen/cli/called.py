@@ -40,7 +40,7 @@ def _text(result: ToolResult) -> str:
     """Status, what a reader has to know, the headers that carry the answer, the body."""
     told = result.message.startswith(f"HTTP {result.status}")
     lines = [] if told else [f"HTTP {result.status} {_PHRASES.get(result.status or 0, '')}".rstrip()]
-    lines += [in_line(result.message)] if result.message else []
+    lines += [visible(result.message)] if result.message else []
     lines += [f"{in_line(name)}: {in_line(value)}" for name, value in result.headers.items()]
     if result.body is not None:
         body = visible(result.body) if isinstance(result.body, str) else to_json(result.body)

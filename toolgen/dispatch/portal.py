@@ -41,20 +41,20 @@ class Portal:
 
         Raises Closed if the portal is closed meanwhile, and UsageError in the portal's own thread.
         """
+        future = None
         try:
             with self._lock:
                 if self._thread is threading.current_thread():
                     raise UsageError("a call from inside a call would wait for itself: use `acall` there")
                 future = asyncio.run_coroutine_threadsafe(work, self._started())
-        except BaseException:
-            work.close()
-            raise
-        try:
             return future.result()
         except CancelledError:
             raise Closed from None
         except BaseException:
-            future.cancel()
+            if future is None:
+                work.close()
+            else:
+                future.cancel()
             raise
 
     def close(self) -> None:
@@ -70,9 +70,14 @@ class Portal:
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolgen", daemon=True)
-            self._thread.start()
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_serve, args=(loop,), name="toolgen", daemon=True)
+            try:
+                thread.start()
+            except BaseException:
+                loop.close()
+                raise
+            self._loop, self._thread = loop, thread
         return self._loop
 
 

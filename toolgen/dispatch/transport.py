@@ -63,7 +63,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             max_keepalive_connections=http.max_idle,
             keepalive_expiry=5.0,
             retries=0,
-            network_backend=CheckedBackend(allowed, resolver or resolve) if self.checked else None,
+            network_backend=CheckedBackend(allowed, resolver or resolve) if self.checked else _Network(),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -152,6 +152,37 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
+class _Network(httpcore2.AnyIOBackend):
+    """Connections that are closed if TLS does not come about, cancelled or not."""
+
+    async def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        return _Stream(await super().connect_tcp(*args, **kwargs))
+
+
+class _Stream(httpcore2.AsyncNetworkStream):
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return await self._stream.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(self, *args: Any, **kwargs: Any) -> httpcore2.AsyncNetworkStream:
+        try:
+            return await self._stream.start_tls(*args, **kwargs)
+        except BaseException:
+            await self._stream.aclose()
+            raise
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
     """Opens connections for a pool: resolves a host, has its addresses checked, and connects to one of those.
 
@@ -164,7 +195,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
     ) -> None:
         self._allowed = allowed
         self._resolver = resolver
-        self._network = network or httpcore2.AnyIOBackend()
+        self._network = network or _Network()
 
     async def connect_tcp(
         self,

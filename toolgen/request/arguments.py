@@ -109,7 +109,9 @@ def _told(error: ValidationError, given: Any, schema: Any) -> Iterator[Problem]:
         yield Problem("it is required and missing", f"{where}/{_escaped(str(kind['property']))}")
     elif name in ("anyOf", "oneOf") and kind.get("context"):
         nearest = _nearest(kind["context"])
-        if nearest:
+        if not all(kind["context"]):
+            yield Problem(f"expected exactly one of the alternatives to fit, given {_shown(value)}: several do", where)
+        elif nearest:
             for inner in nearest:
                 yield from _told(inner, given, schema)
         else:
@@ -165,8 +167,6 @@ def _expected(name: str, kind: Mapping[str, Any]) -> str:
         "format": f"text of the format {kind.get('format')}",
         "uniqueItems": "items that are all different",
         "falseSchema": "nothing here",
-        "oneOf": "exactly one of the alternatives to fit",
-        "anyOf": "one of the alternatives to fit",
         "not": "something else",
         "propertyNames": "other names of properties",
     }

@@ -25,7 +25,8 @@ _SLASHES = re.compile(r"/{2,}")
 # Slash, backslash, dot and NUL, also in UTF-8 that is too long and as old IIS takes them.
 _ENCODED = re.compile(r"%(?:2[EF]|5C|00|C[01]|E0%[89]|F0%8|u(?:00|FF|22)[0-9A-F]{2})", re.IGNORECASE)
 _DOTS = re.compile(r"[\s.]+")
-_PARAMETERS = re.compile(r"[;?#].*", re.DOTALL)
+# Where servers that decode first cut a segment, or the whole path, off.
+_PARAMETERS = re.compile(r"[;?#\x00-\x1f\x7f].*", re.DOTALL)
 # Characters that some systems turn into ASCII ones and compatibility normalisation (NFKC) does not.
 _LOOKALIKES = str.maketrans("\u2044\u2215\u29f8\u2216\u29f5", "///\\\\")
 # Frameworks that route by a path's end take `me.json` for `me`.
@@ -66,8 +67,8 @@ def in_query(encoded: str) -> str:
 
 
 def _leads_elsewhere(text: str) -> bool:
-    """Whether some segment of a text is nothing to a server: spaces and dots only, before its `;` parameters."""
-    segments = (segment.partition(";")[0] for segment in _SEPARATOR.split(text))
+    """Whether some segment of a text is nothing to a server: spaces and dots only, before what is cut off."""
+    segments = (_PARAMETERS.sub("", segment) for segment in _SEPARATOR.split(text))
     return any(not segment or _DOTS.fullmatch(segment) for segment in segments)
 
 
@@ -198,7 +199,7 @@ def _fits(around: tuple[str, ...], segment: str) -> bool:
 
 def _read_as(path: str) -> Iterator[list[str]]:
     """The segments of a path as servers may read it: decoded, with and without `;` parameters, without case."""
-    for read in _decodings(path):
+    for read in (path, *_decodings(unquote(path))):  # a value is decoded as often as when it is checked by itself
         segments = _SLASHES.sub("/", _plain(read).casefold()).removesuffix("/").split("/")
         yield segments
         yield [_PARAMETERS.sub("", segment).strip().rstrip(".") for segment in segments]

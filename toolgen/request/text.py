@@ -1,7 +1,8 @@
 """How values are spelled and percent-encoded.
 
-Sources: RFC 8259 and RFC 8785 section 3.2.2.3 (numbers), RFC 3986 section 2 (percent-encoding), RFC 6570
-section 3.2 (expansion), the URL standard (application/x-www-form-urlencoded).
+Sources: RFC 8259 (a float without a fraction is written as an integer, with all its digits), RFC 3986
+section 2 (percent-encoding), RFC 6570 section 3.2 (expansion), the URL standard
+(application/x-www-form-urlencoded).
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import binascii
 import json
 import math
 import re
-from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
@@ -21,8 +21,8 @@ RESERVED_IN_QUERY: Final = ":/?@!$'()*,="
 # The same in a cookie, where old servers also take `,` for the end of it (RFC 2965 section 3.3.4).
 RESERVED_IN_COOKIE: Final = RESERVED_IN_QUERY.replace(",", "")
 _TRIPLE = re.compile(r"(%[0-9A-Fa-f]{2})")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_EXPONENT: Final = 1e21  # from here on RFC 8785 writes an exponent
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
+_EXPONENT: Final = 1e21  # from here on an exponent is written (RFC 8785 section 3.2.2.3)
 _DIGITS: Final = 4_000  # of an integer; CPython writes no more than 4,300
 _LARGEST: Final = 10**_DIGITS
 
@@ -53,7 +53,7 @@ def _scalar(value: Any) -> str:
 def _number(value: float) -> float | int:
     if not math.isfinite(value):
         raise NotWritable("NaN and infinity are no numbers of JSON")
-    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < _EXPONENT else value
+    return int(value) if value.is_integer() and abs(value) < _EXPONENT else value
 
 
 def _integer(value: int) -> int:

@@ -159,7 +159,8 @@ class RequestTemplate(Model):
     `template` is the path as it is sent where that differs from the endpoint's path (a constant
     query, doubled slashes). `method` is set only where the wire wants other than upper case.
     `security` is an OR of ANDs of scheme names: `[]` sends no credential, `[[]]` allows none.
-    `siblings` are paths of the same document that a value in this path could be steered into.
+    `siblings` are paths of the same document that a value in this path could be steered into; of longer
+    ones, which take a slash in a value, one stands for all.
     """
 
     method: str | None = None
