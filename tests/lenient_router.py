@@ -24,11 +24,18 @@ def name_of(header: str) -> str:
     return header.strip().lower().replace("_", "-")
 
 
+_TOO_LONG = re.compile("%c0%(af|ae)|%e0%80%(af|ae)|%u00(2f|2e|5c)", re.IGNORECASE)
+
+
 def decodings(text: str) -> Iterator[str]:
-    """The text, decoded up to four times."""
+    """The text, decoded up to four times, also where UTF-8 is too long (`%c0%af`) or as old IIS has it (`%u002f`)."""
     for _ in range(5):
         yield text
+        text = _TOO_LONG.sub(lambda match: _LONG[(match[1] or match[2] or match[3]).lower()], text)
         text = unquote(text, errors="replace")
+
+
+_LONG = {"af": "/", "ae": ".", "2f": "/", "2e": ".", "5c": "\\"}
 
 
 def paths(target: str) -> set[str]:

@@ -165,7 +165,7 @@ def test_what_a_function_raises_is_an_answer_that_tells_only_the_type(function: 
     assert "s3cr3t" not in f"{result!r}{result}"
 
 
-def unannotated(a) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
+def unannotated(a) -> None: ...  # type: ignore[no-untyped-def]
 
 
 def unknown_type(a: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821

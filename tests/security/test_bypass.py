@@ -208,7 +208,21 @@ TRAVERSALS = [
         "", " ", "%00", "x\0", "x\0/../me", "..\0", ".. ", " ..", "..\t", "x/", "/x", "x%2f..", "%2e%2e%2fme", "x\\"
     ),
     *encoded(
-        "x?y=1", "x#y", "x?", "#", "?", "x&y", "x;y=1", "../users?x", "me?x", "me#x", "..%5cme", "..%255cme", "..%c0%af"
+        "x?y=1",
+        "x#y",
+        "x?",
+        "#",
+        "?",
+        "x&y",
+        "x;y=1",
+        "../users?x",
+        "me?x",
+        "me#x",
+        "..%5cme",
+        "..%255cme",
+        "x%c0%af..%c0%afme",
+        "x%u002f%u002e%u002e%u002fme",
+        "x%e0%80%af%c0%ae%c0%ae%c0%afme",
     ),
 ]
 SIBLINGS = [
