@@ -159,7 +159,8 @@ def test_a_name_that_is_no_tool_s_or_several_tools_is_denied_even_where_all_is_a
 
 def test_a_call_that_names_its_source_goes_there(pets: Toolset) -> None:
     with serving() as one, serving() as two:
-        with Dispatcher([pets, api("others")], server={"pets": one.url, "others": two.url}) as dispatcher:
+        dispatcher = Dispatcher([pets, api("others")], server={"pets": one.url, "others": two.url})
+        with dispatcher:
             (result,) = run(Runtime(dispatcher), ToolCall("1", "list", {}, "others"))
     assert result.ok
     assert (one.connections, two.connections) == (0, 1)

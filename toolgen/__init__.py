@@ -6,14 +6,12 @@ The public names live in the modules that define them and are imported when firs
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolgen.builtin import functions
     from toolgen.dispatch.http import Dispatcher
     from toolgen.errors import ToolgenError
-    from toolgen.functions import functions
     from toolgen.identity.caller import Caller
     from toolgen.policy.config import ApprovalConfig
     from toolgen.policy.coverage import coverage
@@ -42,7 +40,7 @@ _WHERE = {
     "ToolgenError": "toolgen.errors",
     "Toolset": "toolgen.tools.model",
     "coverage": "toolgen.policy.coverage",
-    "functions": "toolgen.functions",
+    "functions": "toolgen.builtin",
     "generate": "toolgen.tools.generate",
     "load_toolset": "toolgen.tools.files",
     "resolve": "toolgen.request.resolve",
@@ -77,14 +75,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """This module. Importing `toolgen.functions` does not put that module in the place of the public name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _WHERE and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

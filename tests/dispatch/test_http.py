@@ -8,9 +8,11 @@ import base64
 import gc
 import logging
 import os
+import signal
 import ssl
 import subprocess
 import sys
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -422,6 +424,14 @@ def test_another_audience_gets_the_token_of_its_exchange_and_never_the_caller_s_
     assert asked == [("u", server.url)]
 
 
+def test_the_caller_s_own_token_is_not_shown_where_another_was_sent() -> None:
+    """What an exchange made of it may well carry it."""
+    with serving(answer(200, b'{"actor": "own-token"}')) as server:
+        options: dict[str, Any] = {"credentials": {"bearer": CALLER}, "exchange": {server.url: lambda *_: "exchanged"}}
+        with Dispatcher(secured(["bearer"]), server=server.url, **options) as dispatcher:
+            assert dispatcher.call("op", {}, caller=Caller("u", "own-token")).body == {"actor": "<redacted>"}
+
+
 def test_an_exchange_that_calls_the_dispatcher_again_is_refused_and_does_not_hang() -> None:
     with serving() as server:
         dispatcher = Dispatcher(
@@ -530,6 +540,7 @@ def test_a_dispatcher_that_is_dropped_closes_what_plain_code_opened(plain: Tools
         assert dispatcher.call("get", {"id": "1"}).ok
         del dispatcher
         assert server.gone.wait(5)
+        assert [thread.name for thread in threading.enumerate() if thread.name == "toolgen"] == []
     gc.collect()  # what was not closed would warn, and warnings are errors
 
 
@@ -557,6 +568,7 @@ def test_a_forked_process_has_connections_of_its_own(plain: Toolset) -> None:
             warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forking with threads
             child = os.fork()
         if child == 0:
+            signal.alarm(20)  # what hangs here would outlive the test
             code = 1
             try:
                 code = 0 if dispatcher.call("get", {"id": "child"}).ok else 2

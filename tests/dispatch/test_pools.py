@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from raw_server import OK, Connection, RawServer, serving
+from raw_server import OK, Connection, RawServer, in_turn, serving
 from small_documents import document, made, parameter
 
 from toolgen.dispatch import pools
@@ -194,25 +194,29 @@ def test_one_dispatcher_serves_one_loop_after_another_and_keeps_none(toolset: To
     assert by_connection(server) == [1, 2, 3, 2, 4, 2]
 
 
-def test_closing_while_calls_run_ends_them_and_leaves_no_connection_open(toolset: Toolset) -> None:
+def test_a_call_that_tries_again_after_closing_leaves_no_connection_open(toolset: Toolset) -> None:
     def holds(connection: Connection) -> None:
         connection.receive()
         connection.hold()
 
-    async def main(server: RawServer) -> list[Any]:
-        dispatcher = dispatcher_of(toolset, server, http=Http(retries=1))
-        calls = [asyncio.create_task(dispatcher.acall("open", {"q": str(n)})) for n in range(3)]
-        while len(server.requests) < 3:
-            server.came.clear()
-            await asyncio.to_thread(server.came.wait, 0.1)
-        await dispatcher.aclose()
-        for call in calls:
-            call.cancel()
-        return await asyncio.gather(*calls, return_exceptions=True)
+    def answers(connection: Connection) -> None:
+        connection.receive()
+        connection.send(OK)
+        server.gone.clear()
+        connection.hold()
 
-    with serving(holds) as server:
-        found = asyncio.run(main(server))
-    assert len(found) == 3
+    async def main() -> Any:
+        dispatcher = dispatcher_of(toolset, server, http=Http(retries=1))
+        call = asyncio.create_task(dispatcher.acall("open", {}))
+        assert await asyncio.to_thread(server.came.wait, 5)
+        await dispatcher.aclose()
+        result = await call
+        assert await asyncio.to_thread(server.gone.wait, 5), "the second connection is closed, too"
+        return result
+
+    with serving(in_turn(holds, answers)) as server:
+        assert asyncio.run(main()).ok
+    assert by_connection(server) == [1, 2]
     gc.collect()
 
 

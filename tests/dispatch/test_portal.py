@@ -156,6 +156,7 @@ def test_a_forked_process_has_a_loop_of_its_own_even_if_the_lock_was_held(portal
         with portal._lock:
             child = os.fork()
     if child == 0:
+        signal.alarm(20)  # what hangs here would outlive the test
         code = 1
         try:
             found, _ = portal.run(loop_and_thread())

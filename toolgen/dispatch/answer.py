@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _ERROR_CHARS: Final = 2000  # of an error's body, for a model
 _ERROR_BYTES: Final = 200_000  # of an error's body that are read; more is a page for browsers
+_GROWTH: Final = 6  # times as long a JSON text can become where it is written anew (`1E15`, `[1,1]`)
 _SENTENCE: Final = 300  # characters of what an API says of its error
 _LARGE: Final = 500_000  # bytes that are worth a thread: nothing blocks the event loop for long
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
@@ -50,11 +51,15 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """How a body is shown: within how many characters, and what is redacted of data and of text."""
+    """How a body is shown: within how many characters, and what is redacted of data and of text.
+
+    `is_free` says of a JSON text that nothing in it would be.
+    """
 
     characters: int
     data: Callable[[Any], Any]
     text: Callable[[str], str]
+    is_free: Callable[[str], bool] = lambda _: False
 
 
 async def read_answer(
@@ -72,7 +77,7 @@ async def read_answer(
     content_type = response.headers.get("content-type")
     media_type = essence(content_type)
     retry = retry_after(response.headers)
-    limits = _Limits(http.max_result_chars, redactor.known, redactor.known)
+    limits = _Limits(http.max_result_chars, redactor.known, redactor.known, redactor.is_free)
     if not ok:
         limits = _Limits(min(_ERROR_CHARS, http.max_result_chars), redactor.value, redactor.text)
     parser = parser_of(media_type) if ok and not packing(response) else None
@@ -138,7 +143,10 @@ def _shaped(found: _Content, media_type: str | None, limits: _Limits) -> tuple[A
         return _binary(found, media_type, limits, notes)
     if media_type is None or is_json(media_type):
         try:
-            body, note = _json(json_of(text), limits)
+            data = json_of(text)
+            if len(text) * _GROWTH <= limits.characters and limits.is_free(text):
+                return data, notes
+            body, note = _json(data, limits)
             return body, [*notes, note]
         except ValueError:
             notes += ["the body is not the JSON that its media type says"] if media_type and not notes else []

@@ -137,7 +137,7 @@ class Dispatcher:
         try:
             return await self._sent(request, caller, idempotency_key)
         except BaseException as error:
-            traceback.clear_frames(error.__traceback__)  # their variables held credentials
+            _clear(error)
             raise
 
     async def _sent(self, request: ResolvedRequest, caller: Caller | None, key: str | None) -> ToolResult:
@@ -209,6 +209,13 @@ class Dispatcher:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _clear(error: BaseException | None) -> None:
+    """Empty the frames of an error and of those it came from: their variables hold credentials."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def not_valid(error: ArgumentsError) -> ToolResult:

@@ -29,8 +29,10 @@ def named_secrets(request: ResolvedRequest) -> list[str]:
 
 def _path(request: ResolvedRequest, url: str) -> list[tuple[str, Any]]:
     template = path_template(request.tool)
-    values = template.values(url.removeprefix(request.server)) or []
-    return list(zip(template.pieces[1::2], map(unquote, values), strict=False))
+    names = template.pieces[1::2]
+    if not any(map(is_secret_name, names)):
+        return []
+    return list(zip(names, map(unquote, template.values(url.removeprefix(request.server)) or []), strict=False))
 
 
 def _form(text: str) -> list[tuple[str, Any]]:

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from toolgen.dispatch.named import named_secrets
@@ -20,7 +21,7 @@ from toolgen.dispatch.settings import Http
 from toolgen.dispatch.tokens import Tokens
 from toolgen.dispatch.upstream import Upstream
 from toolgen.identity.caller import DEFAULT_TENANT, Caller, Secret
-from toolgen.identity.credentials import Applied, Certificate
+from toolgen.identity.credentials import Applied
 from toolgen.identity.exchange import Exchanges
 from toolgen.identity.origin import Origin
 from toolgen.identity.redact import Redactor
@@ -117,7 +118,7 @@ class Pools:
             added.append(Addition(one.location, one.name, text if one.location == "header" else percent(text)))
         if caller is not None and isinstance(caller.token, Secret):
             secrets.append(caller.token)
-        async with self._pool(key, source, applied.client_certificate) as transport:
+        async with self._pool(key, source, applied) as transport:
             token = None
             if applied.client_credentials is not None:
                 own = (await self._here()).tokens
@@ -128,19 +129,17 @@ class Pools:
                 secrets.append(token)
                 added.append(Addition("header", "Authorization", f"Bearer {token.reveal()}"))
             sent = prepared(request, [*added, *_additions(applied)], idempotency_key)
-            yield Ready(sent, transport, Redactor(secrets), token)
+            yield Ready(sent, transport, _redactor(frozenset(secrets)), token)
 
     @asynccontextmanager
-    async def _pool(
-        self, key: PoolKey, source: Upstream, certificate: Certificate | None
-    ) -> AsyncIterator[httpx2.AsyncBaseTransport]:
+    async def _pool(self, key: PoolKey, source: Upstream, applied: Applied) -> AsyncIterator[httpx2.AsyncBaseTransport]:
         """The pool of a key; it stays open while somebody uses it."""
         if self._given is not None:
             yield self._given
             return
         pools = (await self._here()).pools
         if key not in pools:
-            pools[key] = _Pool(self._new(source, certificate))
+            pools[key] = _Pool(self._new(key, source, applied))
         pools.move_to_end(key)
         pool = pools[key]
         pool.users += 1
@@ -153,11 +152,13 @@ class Pools:
             elif not pool.users:  # closed while it was used, and opened again by a second try
                 await pool.transport.aclose()
 
-    def _new(self, source: Upstream, certificate: Certificate | None) -> httpx2.AsyncBaseTransport:
-        from toolgen.dispatch.transport import build_transport, tls_context
+    def _new(self, key: PoolKey, source: Upstream, applied: Applied) -> httpx2.AsyncBaseTransport:
+        from toolgen.dispatch.transport import build_transport, no_tls, tls_context
 
-        if certificate is not None:
-            context = tls_context(self._http, certificate)
+        if applied.client_certificate is not None:
+            context = tls_context(self._http, applied.client_certificate)
+        elif key.origin.scheme == "http" and applied.client_credentials is None:
+            context = no_tls()
         else:
             context = self._context = self._context or tls_context(self._http)
         return build_transport(self._http, source.allowed, context=context)
@@ -182,6 +183,12 @@ class Pools:
         here = self._by_loop.pop(asyncio.get_running_loop(), None)
         if here is not None:
             await here.keeper.aclose()
+
+
+@lru_cache(maxsize=256)
+def _redactor(secrets: frozenset[Secret | str]) -> Redactor:
+    """Kept for the next call: what finds every spelling of a secret takes milliseconds to make."""
+    return Redactor(secrets)
 
 
 async def _keep(pools: OrderedDict[PoolKey, _Pool]) -> AsyncGenerator[None]:

@@ -100,7 +100,7 @@ def _checked_url(url: str) -> httpx2.URL:
         raise DispatchRefused("the HTTP client cannot read the URL of the request") from None
     authority, slash, target = url.partition("://")[2].partition("/")
     same_host = parsed.netloc.decode("ascii") == _without_default_port(parsed.scheme, authority)
-    if not slash or not same_host or parsed.raw_path != f"/{target}".encode() or parsed.userinfo:
+    if not slash or not same_host or parsed.raw_path != f"/{target}".encode():
         raise DispatchRefused("the HTTP client would send another URL than the one that was resolved")
     return parsed
 

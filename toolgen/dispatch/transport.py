@@ -129,6 +129,11 @@ def tls_context(http: Http, certificate: Certificate | None = None) -> ssl.SSLCo
     return context
 
 
+def no_tls() -> ssl.SSLContext:
+    """A context for a server without TLS: it trusts nobody, and reads no files."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
 def _certificate(settings: ClientCertificate | None) -> Certificate | None:
     """The certificate of the settings with its password filled in; that is never a caller's."""
     if settings is None:

@@ -275,10 +275,10 @@ def _basic(texts: Mapping[str, ReferenceText], filling: partial[Filled]) -> Fill
         pair = _fill(filling, texts["value"])
         explicit = _BASIC.fullmatch(pair.text.reveal())
         if explicit is not None:
-            return Filled(pair.text, (*pair.secrets, Secret(explicit[1])))
+            return Filled(pair.text, (*pair.secrets, Secret(explicit[1]), *_password(_decoded(explicit[1]))))
         if ":" not in pair.text.reveal():
             raise CredentialsMissing("the value is no `user:password`, and was not sent")
-        secrets = pair.secrets
+        secrets = (*pair.secrets, *_password(pair.text))
     else:
         user, password = _fill(filling, texts["username"]), _fill(filling, texts["password"])
         if ":" in user.text.reveal():
@@ -287,3 +287,16 @@ def _basic(texts: Mapping[str, ReferenceText], filling: partial[Filled]) -> Fill
         secrets = (*user.secrets, *password.secrets)
     encoded = Secret(base64.b64encode(pair.text.reveal().encode()).decode())
     return Filled(Secret(f"Basic {encoded.reveal()}"), (encoded, pair.text, *secrets))
+
+
+def _password(pair: Secret) -> tuple[Secret, ...]:
+    """The password of a `user:password`: it may come back without the user."""
+    password = Secret(pair.reveal().partition(":")[2])
+    return (password,) if password.reveal() else ()
+
+
+def _decoded(encoded: str) -> Secret:
+    try:
+        return Secret(base64.b64decode(encoded.translate(str.maketrans("-_", "+/")) + "==").decode())
+    except ValueError:
+        return Secret("")

@@ -19,13 +19,14 @@ from urllib.parse import quote, unquote, unquote_plus
 from toolgen.identity.caller import Secret
 from toolgen.identity.secret_names import is_secret_name
 from toolgen.identity.secret_shapes import REDACTED, hide, hide_in_text
-from toolgen.identity.spellings import spellings
+from toolgen.identity.spellings import SHORTEST, Needles, spellings
 
 __all__ = ["REDACTED", "Redactor", "exact_json"]
 
 _ENCODINGS_DEEP: Final = 4  # JSON in base64 in a form in JSON: what is deeper is judged as it stands
 _PASSES: Final = 4  # what stands beside a secret may be seen for what it is once that is gone
 _NESTING: Final = 100  # arrays and objects inside each other; what is deeper is not shown
+_NUMBER = re.compile(r"[-+0-9.eE]+")
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey)\s+(?=\S)")
 # Separators stand outside, so that a path or a sentence is judged piece by piece.
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{8,}+={0,2}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{8,}+={0,2}")
@@ -46,13 +47,16 @@ class Redactor:
     again unchanged. References such as `${env:KEY}` stay legible. Time is linear in the size of what is shown.
     """
 
-    __slots__ = ("_known", "_secrets")
+    __slots__ = ("_has_odd", "_known", "_needles", "_secrets")
 
     def __init__(self, secrets: Iterable[str | Secret] = ()) -> None:
         given = [secret.reveal() if isinstance(secret, Secret) else secret for secret in secrets]
         trimmed = {form for text in given for form in (text, text.strip(), _SCHEME.sub("", text.strip(), count=1))}
         self._secrets = frozenset(trimmed - {""})
         self._known = spellings(self._secrets)
+        self._needles = Needles(self._secrets)
+        # Those that are found as a whole value only, or could be written as another number.
+        self._has_odd = any(len(text) < SHORTEST or _NUMBER.fullmatch(text) for text in self._secrets)
 
     def __repr__(self) -> str:
         return "<Redactor>"
@@ -69,6 +73,12 @@ class Redactor:
         if not self._secrets:
             return data
         return self._without_known(data, 0)
+
+    def is_free(self, json_text: str) -> bool:
+        """Whether `known` would change nothing in the data of a JSON text; False where only a closer look tells."""
+        if self._known is None:
+            return not self._secrets
+        return not self._has_odd and self._needles.are_absent(json_text)
 
     def text(self, text: str) -> str:
         """Any text: known secrets in every spelling, well-known shapes, values beside the name of a secret."""

@@ -10,7 +10,8 @@ from typing import Final
 
 SHORTEST: Final = 4  # a shorter secret is found as a whole value only; inside a text it would be anywhere
 _SHORTEST_BASE64: Final = 6
-_ESCAPE: Final = r"\\{1,15}"  # as many as four levels of JSON write; without a bound the time were quadratic
+# As many as four levels of JSON write; without a bound the time were quadratic.
+_ESCAPE: Final = r"(?:\\|%(?:25)*5[Cc]){1,15}"
 
 
 def spellings(secrets: Iterable[str]) -> re.Pattern[str] | None:
@@ -22,6 +23,29 @@ def spellings(secrets: Iterable[str]) -> re.Pattern[str] | None:
     known = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
     found = [form for secret in known for form in _forms(secret)]
     return re.compile("|".join(found)) if found else None
+
+
+class Needles:
+    """Tells fast, without what encodes single characters, that no spelling of these secrets is in a text."""
+
+    _FLAT: Final = str.maketrans("-_ ", "+/+")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        known = [secret for secret in secrets if len(secret) >= SHORTEST]
+        data = [secret.encode("utf-8", "surrogatepass") for secret in known]
+        cores = [core for one in data for core in (_base64_core(one, offset) for offset in range(3))]
+        found = [*known, *(core for core in cores if len(core) >= _SHORTEST_BASE64), *(one.hex() for one in data)]
+        self._needles = tuple(dict.fromkeys(map(self._flat, found)))
+
+    def are_absent(self, text: str) -> bool:
+        """Whether none is there for sure; False where it takes a closer look."""
+        if "%" in text or "\\" in text or "&" in text:
+            return False
+        flat = self._flat(text)
+        return not any(needle in flat for needle in self._needles)
+
+    def _flat(self, text: str) -> str:
+        return text.casefold().translate(self._FLAT)
 
 
 def _forms(secret: str) -> list[str]:
@@ -43,15 +67,21 @@ def _character(char: str) -> str:
         re.escape(char),
     ]
     if char in '"\\/':
-        forms.insert(0, _ESCAPE + ("" if char == "\\" else re.escape(char)))
+        forms.insert(0, _ESCAPE + ("" if char == "\\" else _written(char)))
     if char in "\n\r\t":
         forms.append(_ESCAPE + {"\n": "n", "\r": "r", "\t": "t"}[char])
     if char == " ":
         forms.append(r"\+")
     if char in "&<>\"'":
-        forms += [re.escape(html.escape(char)), f"&#0*{ord(char)};", "&apos;"][: 3 if char == "'" else 2]
-        forms[-1], forms[0] = forms[0], forms[-1]  # `&amp;` before `&`
+        entities = [html.escape(char), *(["&apos;"] if char == "'" else [])]
+        forms = ["".join(map(_written, entity)) for entity in entities] + forms  # `&amp;` before `&`
+        forms.append(f"{_written('&')}{_written('#')}0*{ord(char)}{_written(';')}")
     return f"(?:{'|'.join(forms)})"
+
+
+def _written(char: str) -> str:
+    """A character of an escape, which may be percent-encoded itself."""
+    return char if char.isalnum() else f"(?:{re.escape(char)}|%(?:25)*(?i:{ord(char):02x}))"
 
 
 def _base64_core(data: bytes, offset: int) -> str:

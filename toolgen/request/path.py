@@ -68,9 +68,8 @@ def in_query(encoded: str) -> str:
 
 def _leads_elsewhere(text: str) -> bool:
     """Whether some segment of a text is nothing to a server: spaces and dots only, before what is cut off."""
-    segments = ((segment, _PARAMETERS.sub("", segment)) for segment in _SEPARATOR.split(text))
-    # `#general` is a name in use, and no server known to us reads a decoded `#` as the end.
-    return any(_DOTS.fullmatch(cut) if cut else not whole.startswith("#") for whole, cut in segments)
+    segments = (_PARAMETERS.sub("", segment) for segment in _SEPARATOR.split(text))
+    return any(not segment or _DOTS.fullmatch(segment) for segment in segments)
 
 
 def _plain(text: str) -> str:
