@@ -65,6 +65,15 @@ def test_arguments_reach_the_parameters_of_their_name_and_the_result_is_json(
     assert call(function, arguments) == ToolResult(True, Sent.answered, body=body)
 
 
+def test_results_hold_no_token_of_the_caller_and_no_number_that_json_has_not() -> None:
+    def found(caller: Caller) -> dict[str, Any]:
+        token = getattr(caller.token, "reveal", str)()
+        return {"sent": f"Bearer {token}", token: [float("nan"), float("inf")]}
+
+    body = call(found, {}, Caller("alice", "token-0f-alice")).body
+    assert body == {"sent": "Bearer <redacted>", "<redacted>": [None, None]}
+
+
 def test_results_are_written_as_json() -> None:
     def found(day: date) -> dict[str, Any]:
         return {"point": Point(x=1), "day": day, "both": (1, {2})}

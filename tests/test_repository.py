@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import json
 import re
@@ -131,6 +132,25 @@ def test_no_file_names_a_place_of_one_machine() -> None:
             if hit := OF_ONE_MACHINE.search(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {hit[0]}")
     assert found == []
+
+
+# who may call without a gate
+
+
+def test_only_the_runtime_sends_and_only_it_and_the_command_line_have_a_dispatcher() -> None:
+    importing, sending = set(), set()
+    for path in sorted((ROOT / "toolgen").rglob("*.py")):
+        name = path.relative_to(ROOT / "toolgen").as_posix()
+        if name.startswith("dispatch/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("toolgen.dispatch.http"):
+                importing.add(name.partition("/")[0])
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Attribute) and called.attr in ("call", "acall", "send"):
+                sending.add(name)
+    assert importing == {"__init__.py", "cli", "runtime.py"}
+    assert sending == {"runtime.py"}
 
 
 # the Makefile and the sample

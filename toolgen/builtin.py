@@ -72,8 +72,6 @@ class Functions:
         Of that only the error's type is told: its text may hold anything. Raises ArgumentsError, and
         CredentialsMissing where it needs a caller and there is none; it did not run then.
         """
-        from pydantic_core import to_jsonable_python
-
         tool = self._tools[name]
         given = self.check(name, arguments)
         if tool.needs_caller and caller is None:
@@ -87,9 +85,21 @@ class Functions:
                 body = await asyncio.to_thread(tool.run, **given)
                 if inspect.isawaitable(body):
                     body = await body
-            return ToolResult(True, Sent.answered, body=to_jsonable_python(body))
+            return ToolResult(True, Sent.answered, body=_shown(body, caller))
         except Exception as error:  # noqa: BLE001 - a tool that fails is an answer
             return ToolResult(False, Sent.answered, message=f"{name} failed: {type(error).__name__}")
+
+
+def _shown(body: Any, caller: Caller | None) -> Any:
+    """A result as JSON data, without the caller's token, which the function may have been given."""
+    from pydantic_core import to_jsonable_python
+
+    data = to_jsonable_python(body, inf_nan_mode="null")
+    if caller is None or caller.token is None:
+        return data
+    from toolgen.identity.redact import Redactor
+
+    return Redactor([caller.token]).known(data)
 
 
 def functions(given: Mapping[str, Callable[..., Any]], *, destructive: tuple[str, ...] = ()) -> Functions:

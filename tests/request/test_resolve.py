@@ -168,8 +168,15 @@ def test_a_context_value_in_a_path_is_held_to_the_rules_of_paths(value: str) -> 
     siblings = made.request.model_copy(update={"siblings": ("/x/me",)})
     steered = made.model_copy(update={"request": siblings})
     steered.__dict__["home"] = made.home
-    with pytest.raises(ArgumentsError):
+    with pytest.raises(RequestError) as caught:
         sent(steered, caller=Caller("me", context={"v": value}))
+    assert type(caught.value) is RequestError, "a model cannot mend it"
+
+
+def test_a_context_value_that_no_header_can_hold_is_not_told_as_a_fault_of_the_arguments() -> None:
+    with pytest.raises(RequestError, match="header a: a header holds printable ASCII") as caught:
+        sent(context_tool("header", "${context:v}"), caller=Caller("me", context={"v": "x\r\ny"}))
+    assert type(caught.value) is RequestError
 
 
 @pytest.mark.parametrize("reference", ["${env:K}", "${file:/k}", "${caller:userId}"])

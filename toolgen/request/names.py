@@ -21,12 +21,12 @@ from toolgen.tools.model import Tool
 _FORBIDDEN: Final = METHOD_HEADERS | frozenset(
     """
     connection keep-alive te trailer transfer-encoding upgrade http2-settings content-length expect via max-forwards
-    host forwarded x-host x-real-ip x-client-ip x-cluster-client-ip true-client-ip cf-connecting-ip
+    host forwarded x-forwarded x-host x-real-ip x-client-ip x-cluster-client-ip true-client-ip cf-connecting-ip
     x-rewrite-url x-accel-redirect x-sendfile proxy
     authorization cookie cookie2 set-cookie accept content-type
     """.split()
 )
-_FAMILIES: Final = ("proxy-", "sec-", "x-forwarded-", "x-original-", ":")
+_FAMILIES: Final = ("proxy-", "sec-", "x-forwarded-", "x-original-", "x-envoy-", ":")
 _AS_UNDERSCORE = re.compile(r"[ .\[]")
 
 

@@ -57,7 +57,7 @@ def resolve(
 
     Raises ArgumentsError for arguments that are not valid or lead where they must not, with all problems,
     each a JSON pointer into the arguments; ServerError where no server is known; RequestError for a value
-    that the caller's context does not have.
+    that the caller's context does not have, and for one of it or of the toolset that cannot be sent.
     """
     given = dict(validated(tool, arguments))
     base = server_of(tool, server, server_variables)
@@ -137,6 +137,8 @@ class _Resolution:
 
     def _fault(self, leaf_value: Any, message: str) -> None:
         names = _names(leaf_value)
+        if not names:  # the operator's text or the host's value: no model can mend it
+            raise RequestError(f"{self._tool.name}: {message}")
         self._problems.append(Problem(message, f"/{names[0]}" if len(names) == 1 else ""))
 
     def _note(self, leaf_value: Any, said: str) -> None:
@@ -301,6 +303,8 @@ class _Resolution:
         elif template.values(path) is None:
             said = "a value of the path has what separates it from another value, or leads to another path"
             self._problems.append(Problem(said))
+        if self._problems and not any(_names(leaf.value) for leaf in self._tool.request.path):
+            raise RequestError(f"{self._tool.name}: {self._problems[0].message}")
         if self._problems:
             self._refuse("the arguments of {} lead to another endpoint; nothing was sent")
 
