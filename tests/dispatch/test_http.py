@@ -618,3 +618,21 @@ def test_only_the_runtime_calls_the_dispatcher() -> None:
 def test_that_it_is_ungated_is_the_first_thing_its_documentation_says() -> None:
     for thing in (Dispatcher, Dispatcher.call, Dispatcher.send):
         assert "**ungated**" in (thing.__doc__ or "").split("\n\n")[0].lower()
+
+
+def test_the_frames_of_what_the_host_was_handling_stay_as_they_are() -> None:
+    kept: dict[str, Any] = {}
+
+    async def host() -> None:
+        try:
+            reason = "the host's own"
+            raise ValueError(reason)
+        except ValueError as error:
+            traceback_of_host = error.__traceback__
+            with pytest.raises(CredentialsMissing):
+                await Dispatcher(secured(("bearer",))).acall("op", {})
+            assert traceback_of_host is not None
+            kept.update(traceback_of_host.tb_frame.f_locals)
+
+    asyncio.run(host())
+    assert kept["reason"] == "the host's own"

@@ -17,7 +17,7 @@ from toolgen.dispatch import pools
 from toolgen.dispatch.http import Dispatcher
 from toolgen.dispatch.settings import Http
 from toolgen.identity.caller import Caller
-from toolgen.tools.model import Toolset
+from toolgen.tools.model import Leaf, Toolset
 
 SCHEMES = {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "user": {"type": "http", "scheme": "bearer"}}
 
@@ -231,3 +231,16 @@ def test_a_transport_of_the_host_is_used_for_everything_and_never_closed(toolset
     with Dispatcher(toolset, transport=own) as dispatcher:
         assert dispatcher.call("open", {}).ok
     assert not own.closed
+
+
+def test_references_in_the_request_itself_keep_its_connection_apart(toolset: Toolset, server: RawServer) -> None:
+    plain = toolset.tool("open")
+    header = plain.request.model_copy(update={"header": (Leaf(name="X-Me", value="${caller:token}"),)})
+    own = plain.model_copy(update={"name": "own", "request": header})
+    both = toolset.model_copy(update={"tools": (plain, own)})
+    both.adopt(both.tools[0]._definitions)
+    ada = of("t", server, "ada")
+    with Dispatcher(both, server=server.url) as dispatcher:
+        for tool in ("own", "open", "own", "open"):
+            assert dispatcher.call(tool, {}, caller=ada).ok
+    assert by_connection(server) == [1, 2, 1, 2]

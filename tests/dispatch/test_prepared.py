@@ -138,3 +138,9 @@ def test_neither_a_prepared_request_nor_an_addition_shows_its_value() -> None:
     assert isinstance(found, Prepared)
     assert isinstance(found, httpx2.Request)
     assert "s3cr3t-value" not in f"{addition!r}{addition}{found!r}{found}"
+
+
+def test_a_header_that_was_resolved_is_not_sent_a_second_time_by_the_client() -> None:
+    found = prepared(request(headers=(("user-agent", "mine"),)), [Addition("header", "Accept-Encoding", "gzip")])
+    assert found.headers.get_list("user-agent") == ["mine"]
+    assert found.headers.get_list("accept-encoding") == ["gzip"]

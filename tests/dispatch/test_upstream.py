@@ -97,10 +97,24 @@ def test_a_literal_address_is_open_where_the_operator_wrote_it(
 ) -> None:
     found = upstream(toolset(given), **options)
     if opened:
-        assert found.allowed.check(host, [host]) == [host]
+        assert found.allowed.check(host, [host], 80) == [host]
     else:
         with pytest.raises(AddressRefused):
-            found.allowed.check(host, [host])
+            found.allowed.check(host, [host], 80)
+
+
+def test_what_listens_on_another_port_of_the_operator_s_machine_is_not_open() -> None:
+    found = upstream(toolset("http://127.0.0.1:8080", [{"url": "http://127.0.0.1:22"}]))
+    assert found.allowed.check("127.0.0.1", ["127.0.0.1"], 8080) == ["127.0.0.1"]
+    with pytest.raises(AddressRefused):
+        found.allowed.check("127.0.0.1", ["127.0.0.1"], 22)
+
+
+def test_a_server_variable_may_be_a_number_and_must_be_allowed() -> None:
+    server = {"url": "https://api.example:{port}", "variables": {"port": {"default": "443", "enum": ["443", "8443"]}}}
+    assert url(upstream(toolset(server), server_variables={"port": 8443})) == "https://api.example:8443/x"  # type: ignore[dict-item]
+    with pytest.raises(ServerError):
+        upstream(toolset(server), server_variables={"port": "22"})
 
 
 def test_the_address_of_an_operation_s_own_server_is_not_open() -> None:

@@ -191,3 +191,9 @@ def test_a_schema_that_is_none_is_not_blamed_on_the_arguments() -> None:
     with pytest.raises(RequestError, match="the input schema of op is none") as caught:
         sent(broken, {"a": 1})
     assert not isinstance(caught.value, ArgumentsError)
+
+
+def test_a_body_that_is_one_text_says_why_an_object_is_refused() -> None:
+    made = tool(body={"application/xml": {"schema": {"type": "object"}}}, required=True)
+    with pytest.raises(ArgumentsError, match="sent as application/xml: write the document itself"):
+        sent(made, {"requestBody": {"a": 1}})

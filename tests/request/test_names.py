@@ -21,7 +21,8 @@ KEY_SCHEME = {"components": {"securitySchemes": {"k": {"type": "apiKey", "in": "
         "Connection", "Keep-Alive", "Transfer-Encoding", "TE", "Trailer", "Upgrade", "Content-Length", "Expect", "Via",
         "Proxy", "Proxy-Authorization", "Proxy-Anything", "Host", "Forwarded", "X-Forwarded-For", "X_FORWARDED_HOST",
         "X-Forwarded-Anything", "X-Forwarded", "X-Envoy-Original-Path", "X-Real-IP", "X-Original-URL", "X-Rewrite-URL",
-        "Authorization", "Cookie", "Set-Cookie", "Accept", "Content-Type", "Sec-Fetch-Site", "X-HTTP-Method-Override", "x_http_method", "X-Method-Override", ":path",
+        "Authorization", "Cookie", "Set-Cookie", "Accept", "Content-Type", "Sec-Fetch-Site",
+        "X-HTTP-Method-Override", "x_http_method", "X-Method-Override", ":path",
     ],
 )  # fmt: skip
 def test_headers_that_no_model_fills(name: str) -> None:

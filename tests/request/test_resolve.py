@@ -278,3 +278,10 @@ def test_all_faults_are_told_at_once_each_with_its_argument() -> None:
         sent(made, {"p": "..", "h": "a\nb", "c": "a;b", "q": []})
     assert sorted(problem.where for problem in caught.value.problems) == ["/c", "/h", "/p", "/q"]
     assert "nothing was sent" in str(caught.value)
+
+
+def test_a_comma_inside_an_item_of_a_header_is_said() -> None:
+    made = tool(one("X-Ids", "header", {"type": "array"}))
+    assert header(sent(made, {"X-Ids": ["bl,ack", "b"]}), "X-Ids") == "bl,ack,b"
+    assert any("comma" in note for note in sent(made, {"X-Ids": ["bl,ack", "b"]}).notes)
+    assert sent(made, {"X-Ids": ["black", "b"]}).notes == ()

@@ -23,6 +23,7 @@ from small_documents import (
     with_body,
 )
 
+from toolgen.request.resolve import resolve
 from toolgen.tools.model import Leaf, Tool
 from toolgen.tools.template import arguments_in
 
@@ -643,3 +644,12 @@ def test_data_that_looks_like_a_reference_stays_data() -> None:
     tool = with_body({"application/json": {"schema": schema}})
     assert json.loads(json.dumps(body_schema(tool)["examples"])) == [{"$ref": "#/nowhere"}]
     assert list(body_schema(tool)["properties"]) == ["$ref"]
+
+
+@pytest.mark.parametrize("name", ["Idempotency-Key", "x-idempotency-key"])
+def test_a_required_idempotency_header_is_not_the_model_s_to_invent(name: str) -> None:
+    key = {"name": name, "in": "header", "required": True, "schema": {"type": "string"}}
+    paths = {"/x": {"post": {"parameters": [key], "responses": OK}}}
+    tool = made(document(paths, servers=SERVERS)).tools[0]
+    assert tool.parameters.get("required", []) == []
+    assert resolve(tool, {}).idempotency == name

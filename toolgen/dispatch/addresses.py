@@ -63,20 +63,23 @@ class Allowed:
 
     `literal_hosts` are hosts the operator wrote: that of the toolset's top-level server, or of the server
     that overrides it; never those of operations. A literal address among them is open under that
-    spelling of the host, `localhost` as far as it is loopback, on any port; other names earn nothing.
+    spelling of the host and on `port` alone, `localhost` as far as it is loopback; other names earn nothing.
     `ranges` are the entries of `allow_private`: CIDR ranges or addresses.
 
     Raises UsageError for entries that are no ranges, all at once.
     """
 
-    def __init__(self, literal_hosts: Iterable[str] = (), ranges: Sequence[str] = ()) -> None:
+    def __init__(
+        self, literal_hosts: Iterable[str] = (), ranges: Sequence[str] = (), *, port: int | None = None
+    ) -> None:
+        self._port = port  # None: any
         self._hosts = frozenset(found for host in literal_hosts if (found := _host(host)) is not None)
         self._ranges = _networks(ranges)
 
-    def check(self, host: str, addresses: Iterable[str]) -> list[str]:
+    def check(self, host: str, addresses: Iterable[str], port: int | None = None) -> list[str]:
         """The addresses of a host, in order and each once. Raises AddressRefused unless all of them are open."""
         found = {text: ip_address(text) for text in addresses}
-        earned = _host(host)
+        earned = _host(host) if self._port in (None, port) else None
         refused: dict[Address, str] = {}
         for address in found.values():
             for face in _faces(address):
@@ -87,7 +90,7 @@ class Allowed:
             raise _refusal(host, refused)
         return list(found)
 
-    def check_host(self, host: str) -> None:
+    def check_host(self, host: str, port: int | None = None) -> None:
         """Check what the host says by itself: a literal address, or a name that is always this machine.
 
         For requests whose host is resolved elsewhere. Raises AddressRefused.
@@ -96,7 +99,7 @@ class Allowed:
         if address is None and f".{_name(host)}".endswith(".localhost"):
             address = IPv4Address("127.0.0.1")
         if address is not None:
-            self.check(host, [str(address)])
+            self.check(host, [str(address)], port)
 
     def _is_earned(self, host: Address | str | None, address: Address, kind: str) -> bool:
         if host not in self._hosts or kind in (_METADATA, _LINK_LOCAL):

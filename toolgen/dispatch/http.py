@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -134,10 +135,11 @@ class Dispatcher:
 
         Raises ContractError, CredentialsMissing, AddressRefused and DispatchRefused; nothing was sent then.
         """
+        outer = sys.exception()
         try:
             return await self._sent(request, caller, idempotency_key)
         except BaseException as error:
-            _clear(error)
+            _clear(error, outer)
             raise
 
     async def _sent(self, request: ResolvedRequest, caller: Caller | None, key: str | None) -> ToolResult:
@@ -211,11 +213,20 @@ class Dispatcher:
         await self.aclose()
 
 
-def _clear(error: BaseException | None) -> None:
-    """Empty the frames of an error and of those it came from: their variables hold credentials."""
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__cause__ or error.__context__
+def _clear(error: BaseException, outer: BaseException | None) -> None:
+    """Empty the frames of an error and of those it came from: their variables hold credentials.
+
+    `outer` is what the host was handling when it called: that is the host's own.
+    """
+    seen: list[BaseException] = []
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is None or one is outer or any(one is other for other in seen):
+            continue
+        seen.append(one)
+        traceback.clear_frames(one.__traceback__)
+        waiting += [one.__cause__, one.__context__]
 
 
 def not_valid(error: ArgumentsError) -> ToolResult:

@@ -1,12 +1,14 @@
 """Connections and what is sent over them: one pool per API, origin, credential, tenant and event loop.
 
-Two callers whose requests would need different credentials never share a connection, nor do two tenants:
-some servers bind what they know of a caller to the connection.
+Requests whose unresolved credentials differ never share a connection, nor do two tenants: some servers bind
+what they know of a caller to the connection. Callers of one tenant with the same reference do share.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +23,7 @@ from toolgen.dispatch.settings import Http
 from toolgen.dispatch.tokens import Tokens
 from toolgen.dispatch.upstream import Upstream
 from toolgen.identity.caller import DEFAULT_TENANT, Caller, Secret
-from toolgen.identity.credentials import Applied
+from toolgen.identity.credentials import Applied, Chosen
 from toolgen.identity.exchange import Exchanges
 from toolgen.identity.origin import Origin
 from toolgen.identity.redact import Redactor
@@ -101,7 +103,8 @@ class Pools:
         references = [*chosen.references, *(one for text in request.deferred for one in text.value.references)]
         tokens = await exchanges.tokens(references, caller, origin)
         applied = chosen.apply(caller, origin, tokens=tokens)
-        key = PoolKey(source.toolset.api, origin, chosen.digest, caller.tenant if caller else DEFAULT_TENANT)
+        credential = unresolved_digest(chosen, request)
+        key = PoolKey(source.toolset.api, origin, credential, caller.tenant if caller else DEFAULT_TENANT)
         secrets: list[Secret | str] = [*applied.secrets, *named_secrets(request)]
         added: list[Addition] = []
         for one in request.deferred:
@@ -183,6 +186,15 @@ class Pools:
         here = self._by_loop.pop(asyncio.get_running_loop(), None)
         if here is not None:
             await here.keeper.aclose()
+
+
+def unresolved_digest(chosen: Chosen, request: ResolvedRequest) -> str:
+    """The digest of everything unresolved by which a server could know who asks: credentials, and references in
+    the request itself."""
+    own = sorted((one.location, one.name, str(one.value)) for one in request.deferred)
+    if not own:
+        return chosen.digest
+    return hashlib.sha256(json.dumps([chosen.digest, own]).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @lru_cache(maxsize=256)

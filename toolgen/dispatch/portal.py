@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from toolgen.errors import UsageError
@@ -41,20 +42,37 @@ class Portal:
 
         Raises Closed if the portal is closed meanwhile, and UsageError in the portal's own thread.
         """
-        future = None
+        begun: list[asyncio.Task[Any]] = []
+        given_up = threading.Event()
+
+        async def watched() -> T:
+            """Known to `run` before its future is: an interrupt may come in between."""
+            task = asyncio.current_task()
+            assert task is not None
+            begun.append(task)
+            if given_up.is_set():
+                work.close()
+                raise CancelledError
+            return await work
+
+        loop = None
         try:
             with self._lock:
                 if self._thread is threading.current_thread():
                     raise UsageError("a call from inside a call would wait for itself: use `acall` there")
-                future = asyncio.run_coroutine_threadsafe(work, self._started())
+                loop = self._started()
+                future = asyncio.run_coroutine_threadsafe(watched(), loop)
             return future.result()
         except CancelledError:
             raise Closed from None
         except BaseException:
-            if future is None:
+            given_up.set()
+            if loop is None:
                 work.close()
-            else:
-                future.cancel()
+            for task in begun:
+                loop = task.get_loop()
+                with suppress(RuntimeError):  # the loop has ended, and its tasks with it
+                    loop.call_soon_threadsafe(task.cancel)
             raise
 
     def close(self) -> None:

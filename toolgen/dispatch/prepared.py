@@ -13,12 +13,13 @@ from uuid import uuid4
 import httpx2
 
 from toolgen.errors import DispatchRefused
-from toolgen.openapi.overrides import canonical
+from toolgen.overrides import canonical
 from toolgen.request.model import ResolvedRequest
 
 USER_AGENT: Final = "toolgen"
 # Encodings that are unpacked in steps, so that a small answer cannot become a large one before it is counted.
 ACCEPT_ENCODING: Final = "gzip, deflate"
+_OWN: Final = (("User-Agent", USER_AGENT), ("Accept-Encoding", ACCEPT_ENCODING))
 
 
 class Addition(NamedTuple):
@@ -57,7 +58,8 @@ def prepared(request: ResolvedRequest, added: Iterable[Addition], idempotency_ke
         headers.append(("Cookie", "; ".join(cookies)))
     if request.idempotency is not None:
         headers.append((request.idempotency, idempotency_key or str(uuid4())))
-    headers += [("User-Agent", USER_AGENT), ("Accept-Encoding", ACCEPT_ENCODING)]
+    given = {name.lower() for name, _ in headers}
+    headers += [(name, value) for name, value in _OWN if name.lower() not in given]
     url = _with_query(request.url, [f"{one.name}={one.value}" for one in listed if one.location == "query"])
     return Prepared(request.method, _checked_url(url), headers=headers, content=request.body)
 

@@ -71,7 +71,9 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         assert isinstance(request.stream, httpx2.AsyncByteStream)
         url = request.url
         if not self.checked:
-            self._allowed.check_host(url.raw_host.decode("ascii"))
+            self._allowed.check_host(
+                url.raw_host.decode("ascii"), url.port or {"http": 80, "https": 443}.get(url.scheme)
+            )
         sent = httpcore2.Request(
             method=request.method,
             url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
@@ -213,7 +215,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         """A connection to a checked address of the host; raises AddressRefused and the errors of httpcore2."""
         now = asyncio.get_running_loop().time
         end = None if timeout is None else now() + timeout
-        addresses = self._allowed.check(host, await self._addresses(host, port, timeout))
+        addresses = self._allowed.check(host, await self._addresses(host, port, timeout), port)
         failure: Exception = httpcore2.ConnectError(f"{host} has no address")
         for position, address in enumerate(addresses):
             share = None if end is None else max(end - now(), 0) / (len(addresses) - position)

@@ -14,6 +14,7 @@ from toolgen.identity.origin import Origin
 from toolgen.identity.references import Reference
 from toolgen.request.model import ResolvedRequest
 from toolgen.request.resolve import resolve
+from toolgen.request.server import filled
 from toolgen.tools.model import Server, Tool, Toolset
 from toolgen.tools.template import pieces
 
@@ -53,7 +54,7 @@ def upstream(
     """
     variables = dict(server_variables or {})
     _check_variables(toolset, variables)
-    url = server or _filled(toolset.server, variables)
+    url = server or _url(toolset.server, variables)
     origin = Origin.of(url) if url else None
     if server is not None and origin is None:
         raise ServerError(f"{toolset.api}: the server is no http(s) URL with a host")
@@ -66,18 +67,18 @@ def upstream(
         origin=origin,
         caller_references=caller_references,
     )
-    allowed = Allowed([origin.host] if origin else [], allow_private)
+    allowed = Allowed([origin.host] if origin else [], allow_private, port=origin.port if origin else None)
     return Upstream(toolset, server, variables, loaded, allowed, document)
 
 
-def _filled(server: str | Server | None, variables: Mapping[str, str]) -> str | None:
+def _url(server: str | Server | None, variables: Mapping[str, str]) -> str | None:
+    """The toolset's server as far as it is known by now: a variable may be left for nobody to fill."""
     if not isinstance(server, Server):
         return server
-    url = server.url
-    for name, variable in server.variables.items():
-        value = variables.get(name, variable.default)
-        url = url if value is None else url.replace("{" + name + "}", value)
-    return url
+    known = {name: value for name, value in variables.items() if name in server.variables}
+    if any(one.default is None and name not in known for name, one in server.variables.items()):
+        return None
+    return filled(server, known)
 
 
 def _check_variables(toolset: Toolset, variables: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from toolgen.errors import Problem, did_you_mean
 from toolgen.identity.origin import Origin
 from toolgen.identity.references import Kind, Reference, ReferenceFault, ReferenceText, parse
+from toolgen.overrides import canonical, is_method_key
 
 Location = Literal["header", "query", "cookie", "tls"]
 
@@ -20,8 +21,8 @@ _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749, section 3.3
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # A document names the header of an API key; these are the connection's, whatever it says.
 _OF_THE_CONNECTION: Final = frozenset(
-    "connection content-length content-type expect host keep-alive proxy-authorization proxy-connection te trailer "
-    "transfer-encoding upgrade".split()
+    "accept accept-encoding connection content-length content-type expect forwarded host keep-alive proxy-authorization "
+    "proxy-connection te trailer transfer-encoding upgrade x-original-url x-rewrite-url".split()
 )
 _SECRETS: Final = "write ${env:NAME} or ${file:PATH}"
 _OPERATOR: Final[tuple[Kind, ...]] = ("env", "file")
@@ -107,7 +108,8 @@ class Reader:
         if location not in ("header", "query", "cookie") or not isinstance(wire, str) or not wire:
             self.say(where, "the toolset does not say where this API key is sent", "it needs `in` and `name`")
             return None
-        if location != "query" and (not _TOKEN.fullmatch(wire) or wire.lower() in _OF_THE_CONNECTION):
+        reserved = is_method_key(wire) or (location != "query" and canonical(wire) in _OF_THE_CONNECTION)
+        if reserved or (location != "query" and not _TOKEN.fullmatch(wire)):
             self.say(where, f"no credential can be sent as the {location} {wire!r}")
             return None
         text = self._text(where, value, location)

@@ -16,18 +16,19 @@ from toolgen.openapi.diagnostics import Diagnostic, Unusable
 from toolgen.openapi.endpoint import fragment_placeholders, placeholders, request_target
 from toolgen.openapi.keys import METHODS, unknown_keys
 from toolgen.openapi.model import MediaType, Operation, Parameter, RequestBody, Response, Server
-from toolgen.openapi.overrides import is_method_key
 from toolgen.openapi.parameters import KnownParameters, OperationParts
 from toolgen.openapi.references import Dangling, Place, References
 from toolgen.openapi.servers import old_servers, read_security, read_security_schemes, read_servers
 from toolgen.openapi.text import one_line
 from toolgen.openapi.version import dialect_of
+from toolgen.overrides import is_method_key
 
 # Header parameters that describe the message itself or carry credentials; RFC 9110 and OpenAPI
 # ("Parameter Object") give them other owners than the model.
 OWNED_HEADERS = frozenset(
     {
         "accept",
+        "accept-encoding",
         "content-type",
         "authorization",
         "host",

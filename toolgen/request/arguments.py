@@ -6,12 +6,14 @@ jsonschema-rs decides, offline; the messages are ours: where, what was expected,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from toolgen.errors import ArgumentsError, Problem, RequestError
 from toolgen.request.pertool import PerTool
 from toolgen.tools.model import Tool
+from toolgen.tools.template import argument_of
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
@@ -50,7 +52,21 @@ def validated(tool: Tool, arguments: Any) -> dict[str, Any]:
         raise ArgumentsError(f"the arguments of {tool.name} are no JSON data", [Problem(said)]) from None
     if len(problems) > MOST_PROBLEMS:
         problems[MOST_PROBLEMS] = Problem(f"there is more; the first {MOST_PROBLEMS} problems are listed")
+    problems = [_with_reason(problem, tool) for problem in problems]
     raise ArgumentsError(f"the arguments of {tool.name} are not valid; nothing was sent", problems)
+
+
+def _with_reason(problem: Problem, tool: Tool) -> Problem:
+    """A body that is one text, given as an object: why it has to be a text."""
+    body = tool.request.body
+    if (
+        body is None
+        or body.binary
+        or problem.where != f"/{argument_of(body.value)}"
+        or "expected string" not in problem.message
+    ):
+        return problem
+    return replace(problem, hint=f"the body is sent as {body.media_type}: write the document itself, as one text")
 
 
 def _build(tool: Tool) -> Draft202012Validator:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import unquote_plus
 
-from toolgen.openapi.overrides import METHOD_HEADERS, canonical, is_method_header, is_method_key
+from toolgen.overrides import METHOD_HEADERS, canonical, is_method_header, is_method_key
 from toolgen.request.pertool import PerTool
 from toolgen.request.text import NotWritable
 from toolgen.tools.model import Tool

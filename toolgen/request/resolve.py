@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from toolgen.errors import ArgumentsError, Problem, RequestError
@@ -32,14 +32,13 @@ from toolgen.request.styles import (
 )
 from toolgen.request.template import ABSENT, holds_references, reads_model, render
 from toolgen.request.text import NotWritable, percent, utf8
-from toolgen.tools.model import Leaf, Location, Tool
+from toolgen.tools.model import IDEMPOTENCY, Leaf, Location, Tool
 from toolgen.tools.template import argument_of, arguments_in
 
 # RFC 9110 section 5.5, without obs-text and the white space that would be cut off.
 _TEXT = re.compile(r"[\t -~]*")
 _FIELD = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 T = TypeVar("T")
-_IDEMPOTENCY: Final = ("idempotency-key", "x-idempotency-key", "idempotency-token", "x-idempotency-token")
 
 
 def resolve(
@@ -234,7 +233,7 @@ class _Resolution:
         for leaf in self._tool.request.header:
             value = self._value("header", leaf.value)
             if value is ABSENT:
-                if leaf.name.lower() in _IDEMPOTENCY:
+                if leaf.name.lower() in IDEMPOTENCY:
                     idempotency = leaf.name
                 continue
             if reads_model(leaf.value) and (fault := header_fault(leaf.name)):
@@ -243,6 +242,8 @@ class _Resolution:
                 self._defer("header", leaf, leaf.name, value)
             else:
                 text = self._written(leaf, "header", header_text, value)
+                if isinstance(value, dict | list) and any("," in item for item in texts_in(value)):
+                    self._note(leaf.value, "has a comma inside an item, which a header cannot tell from the end of one")
                 if text is not None and self._is_field(leaf, text):
                     found.append((leaf.name, text))
         return found, idempotency

@@ -36,10 +36,11 @@ def server_of(tool: Tool, server: str | None = None, variables: Mapping[str, str
     chosen = server if server is not None else tool.request.server or tool.home.server
     if not chosen:
         raise ServerError(f"{tool.name} has no server to be sent to; {_SET}")
-    return _base(chosen if isinstance(chosen, str) else _filled(chosen, variables or {}), tool)
+    return _base(chosen if isinstance(chosen, str) else filled(chosen, variables or {}), tool)
 
 
-def _filled(server: Server, given: Mapping[str, str]) -> str:
+def filled(server: Server, given: Mapping[str, str]) -> str:
+    """A server's URL with its variables filled in, by what is given or their defaults. Raises ServerError."""
     for name in given:
         if name not in server.variables:
             raise ServerError(f"the server has no variable {name!r}" + did_you_mean(name, server.variables))

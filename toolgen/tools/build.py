@@ -17,7 +17,7 @@ from toolgen.openapi.schema.values import keep_examples
 from toolgen.openapi.text import clean
 from toolgen.tools import describe, media
 from toolgen.tools.forms import Form, holds_file
-from toolgen.tools.model import READ_METHODS
+from toolgen.tools.model import IDEMPOTENCY, READ_METHODS
 from toolgen.tools.naming import argument_keys, body_key
 from toolgen.tools.schemas import Definitions
 from toolgen.tools.siblings import Siblings
@@ -54,7 +54,8 @@ class Builder:
         for parameter in operation.parameters:
             key = keys[parameter.location, parameter.name]
             properties[key] = self._argument(parameter)
-            if parameter.required:
+            # A key that makes a repeated call one call is the dispatcher's to fill: a model would invent it.
+            if parameter.required and not (parameter.location == "header" and parameter.name.lower() in IDEMPOTENCY):
                 required.append(key)
             leaf = _leaf(parameter, key)
             if parameter.location == "querystring":

@@ -22,7 +22,7 @@ def tool_digest(tool: Tool) -> str:
     """`sha256:` and 64 hex digits over everything but prose; the order of keys does not count.
 
     Left out are what only people and models read (description, title, group, annotations, deprecation), where
-    in the document the tool comes from, and the response: what is sent is the same whatever is answered.
+    in the document the tool comes from, and of the response all but its media types, which are asked for.
     """
     covered = {
         "version": 1,
@@ -34,6 +34,7 @@ def tool_digest(tool: Tool) -> str:
         "server": _server(tool.home.server),
         "securitySchemes": _security_schemes(tool),
         "parameters": _bare(tool.input_schema()),
+        "accept": tool.response.media_types,
     }
     text = json.dumps(covered, sort_keys=True, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

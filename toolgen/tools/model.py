@@ -29,6 +29,8 @@ Location = Literal["path", "query", "querystring", "header", "cookie", "body"]
 LOCATIONS: tuple[Location, ...] = ("path", "query", "querystring", "header", "cookie", "body")
 READ_METHODS = frozenset({"get", "head", "options", "trace", "query"})
 FORMAT_VERSION: Final = 1
+# Headers in lower case by which a server tells a repeated call from a new one.
+IDEMPOTENCY = frozenset("idempotency-key x-idempotency-key idempotency-token x-idempotency-token".split())
 
 # A list in YAML or JSON becomes a tuple here; what stands in it is still checked strictly.
 type_of_list = Strict(False)

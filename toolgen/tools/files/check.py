@@ -17,9 +17,9 @@ from toolgen.identity.references import Reference
 from toolgen.openapi.encoding import MEDIA_TYPE
 from toolgen.openapi.endpoint import endpoint_path, placeholders, request_target
 from toolgen.openapi.operations import OWNED_HEADERS
-from toolgen.openapi.overrides import is_method_header, is_method_key
 from toolgen.openapi.parameters import STYLES
 from toolgen.openapi.servers import VARIABLE, expanded, server_fault
+from toolgen.overrides import is_method_header, is_method_key
 from toolgen.tools.files.check_schemas import SchemaCheck
 from toolgen.tools.files.places import Place, written
 from toolgen.tools.model import Body, Leaf, Location, Server, Tool, Toolset
