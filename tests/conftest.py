@@ -6,8 +6,10 @@ import ipaddress
 import os
 import socket
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import postgres as own_postgres
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -92,3 +94,31 @@ def no_network(outside_attempts: list[str]) -> Iterator[None]:
     yield
     attempts, outside_attempts[:] = list(outside_attempts), []
     assert not attempts, f"a test tried to leave this machine: connect to {', '.join(attempts)}"
+
+
+STORE_KEY = "9f" + "".join(f"{n:02x}" for n in range(7, 38))  # of the stores of tests
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[own_postgres.Postgres]:
+    """A PostgreSQL of these tests' own; they are skipped where the machine has none."""
+    tools = own_postgres.tools()
+    if tools is None:
+        pytest.skip("PostgreSQL is not installed: neither on PATH nor in /usr/lib/postgresql")
+    with own_postgres.running(tools) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(
+    request: pytest.FixtureRequest, tmp_path: Path, clean_environ: None, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The URL of an empty store: a SQLite file, then PostgreSQL. Its key is in TOOLGEN_KEY."""
+    monkeypatch.setenv("TOOLGEN_KEY", STORE_KEY)
+    if request.param == "sqlite":
+        (tmp_path / "store").mkdir()
+        yield f"sqlite:///{tmp_path / 'store' / 'toolgen.db'}"
+        return
+    server: own_postgres.Postgres = request.getfixturevalue("postgres")
+    with server.database() as url:
+        yield url

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import yaml
 from pytest_httpserver import HTTPServer
 from shown import ROOT, SHOWN_SERVER, assert_shown, blocks, examples, petstore, printed_by, run, section, tables
 from small_policies import address
+from typer.main import get_group
 
 from toolgen import (
     ApprovalConfig,
@@ -27,15 +29,38 @@ from toolgen import (
     Dispatcher,
     Gate,
     Pattern,
+    Runtime,
     ToolCall,
+    ToolResult,
     Toolset,
+    functions,
     generate,
     load_toolset,
 )
+from toolgen.approvals.model import (
+    LARGEST_AMENDMENT,
+    LARGEST_ARGUMENTS,
+    LARGEST_STATE,
+    LONGEST_NOTE,
+    MOST_ROUNDS,
+    Scope,
+)
+from toolgen.approvals.states import NEXT, CallState
+from toolgen.approvals.store import Store
+from toolgen.cli.approvals import app as approvals_app
+from toolgen.cli.audit import app as audit_app
 from toolgen.cli.checked import INVALID
 from toolgen.cli.config import _KEYS, read_config
 from toolgen.dispatch.settings import Http
-from toolgen.errors import CredentialsError, CredentialsMissing, PatternError, SourceError, SyntaxFault, ToolsetError
+from toolgen.errors import (
+    ApprovalError,
+    CredentialsError,
+    CredentialsMissing,
+    PatternError,
+    SourceError,
+    SyntaxFault,
+    ToolsetError,
+)
 from toolgen.findings import Level
 from toolgen.identity.references import parse
 from toolgen.openapi.endpoint import endpoint_path
@@ -44,9 +69,13 @@ from toolgen.openapi.schema.convert import DESCRIPTION_CAP
 from toolgen.openapi.source import Limits
 from toolgen.openapi.source.yaml12 import load_yaml
 from toolgen.policy.checks import RULES
-from toolgen.policy.config import AUTO_APPROVALS, PAUSES, VALIDITY, Rule, key_of
+from toolgen.policy.config import AUTO_APPROVALS, PAUSES, VALIDITY, Rule, TimeoutPolicy, key_of
 from toolgen.policy.durations import written_duration
 from toolgen.result import Sent
+from toolgen.runtime.core import LEASE
+from toolgen.runtime.hooks import WITHIN
+from toolgen.runtime.results import result_of
+from toolgen.runtime.submit import LONGEST_ID
 from toolgen.tools.describe import ARGUMENT_CAP, TOOL_CAP
 from toolgen.tools.export import TARGETS
 from toolgen.tools.export.limits import LIMITS
@@ -71,6 +100,7 @@ from toolgen.tools.template import TemplateFault, argument_of, arguments_in
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 DOCUMENTS, TOOLSET, HITL = PAGES["documents.md"], PAGES["toolset.md"], PAGES["hitl.md"]
 CALLING = PAGES["calling.md"]
+SHOWN_PAUSE = "3f2a91c0"  # the id of a pause, as pages have it
 PETSTORE = ROOT / "samples/petstore/petstore.yaml"
 APPROVALS = ROOT / "samples/petstore/approvals.yaml"
 
@@ -125,7 +155,7 @@ def test_a_command_prints_what_is_shown(folder: Path, server: str, code: str, ou
             name, text = re.fullmatch(r"cat > (\S+) <<< '(.*)'", line).groups()  # type: ignore[union-attr]
             (folder / name).write_text(text + "\n", encoding="utf-8")
             continue
-        command, _, code_shown = line.partition("  # exit code ")
+        command, _, code_shown = real_pause(line, folder).partition("  # exit code ")
         name, *args = shlex.split(command)
         assert name == "toolgen"
         done = subprocess.run(
@@ -134,7 +164,17 @@ def test_a_command_prints_what_is_shown(folder: Path, server: str, code: str, ou
         assert done.returncode == int(code_shown or 0), done.stderr
         printed = done.stdout
     if output is not None:
-        assert_shown(output, printed)
+        assert_shown(real_pause(output, folder), printed)
+
+
+def real_pause(text: str, folder: Path) -> str:
+    """The text with the id of the pause that is there in the place of the one that is shown."""
+    if SHOWN_PAUSE not in text:
+        return text
+    store = Store(f"sqlite:///{folder / 'toolgen.db'}")
+    (pause,) = store.pauses()
+    store.close()
+    return text.replace(f"{SHOWN_PAUSE}...", pause.id).replace(SHOWN_PAUSE, pause.id[: len(SHOWN_PAUSE)])
 
 
 def test_each_block_is_of_a_kind_that_is_tried() -> None:
@@ -445,6 +485,61 @@ def test_every_key_of_a_config_is_named_with_its_default() -> None:
     assert table["unmatched"] == ApprovalConfig.parse({}).default
     rule = section(HITL, "## Rules")
     assert {key for one in fields(Rule) if f"`{(key := key_of(one.name))}`" not in rule} == set()
+
+
+def test_every_state_of_a_call_is_named_with_what_follows_on_it() -> None:
+    shown = {state: re.findall(r"\w+", after) for state, _, after in tables(section(HITL, "## The life of a pause"))[0]}
+    assert {CallState(state): {CallState(one) for one in after} for state, after in shown.items()} == {
+        state: set(NEXT.get(state, ())) for state in CallState
+    }
+
+
+def test_every_error_of_an_approval_is_named_with_its_status() -> None:
+    shown = [(name, int(status)) for status, name, _ in tables(section(HITL, "## Deciding").partition("### ")[0])[0]]
+    assert sorted(shown) == sorted((one.__name__, one.status) for one in ApprovalError.__subclasses__())
+
+
+def test_every_scope_of_a_remembered_approval_is_named() -> None:
+    assert [row[0] for row in tables(section(HITL, "### Remembered approvals"))[0]] == list(Scope)
+
+
+def test_every_timeout_policy_is_named() -> None:
+    assert {row[0] for row in tables(section(HITL, "## When time is up"))[0]} == set(TimeoutPolicy)
+
+
+def test_the_model_reads_of_each_state_what_is_shown() -> None:
+    runtime = Runtime(functions({"now": lambda: "noon"}))
+    pause = runtime.sync.submit([ToolCall("1", "now", {})], caller=Caller("ada")).pause
+    runtime.sync.close()
+    assert pause is not None
+    shown = {state: (sent, refused) for state, sent, refused, _ in tables(section(HITL, "## What the model reads"))[0]}
+    results = {
+        CallState.executed: ToolResult(True, Sent.answered),
+        CallState.failed: ToolResult(False, Sent.not_sent),
+    }
+    found = {s: result_of(replace(pause.calls[0], state=s, result=results.get(s))) for s in CallState}
+    assert shown == {state.value: (one.sent.value, one.refused or "") for state, one in found.items()}
+
+
+def test_the_limits_of_what_waits_are_those_of_the_code() -> None:
+    shown = [row[1].split()[0] for row in tables(section(HITL, "### Limits"))[0]]
+    real = [LARGEST_ARGUMENTS, LARGEST_AMENDMENT, LONGEST_NOTE, LARGEST_STATE, MOST_ROUNDS, LONGEST_ID]
+    assert shown == [str(one) for one in real]
+    assert "five minutes after" in " ".join(section(HITL, "## When a process dies").split())
+    assert timedelta(minutes=5) == LEASE
+    assert f"within {WITHIN:g} seconds" in " ".join(section(HITL, "### A say of the host").split())
+
+
+def test_every_command_of_the_shell_is_named_and_has_the_options_that_are_shown() -> None:
+    real = {
+        f"toolgen {group} {name}": {option for one in command.params for option in one.opts}
+        for group, app in (("approvals", approvals_app), ("audit", audit_app))
+        for name, command in get_group(app).commands.items()
+    }
+    shown = dict(tables(section(HITL, "## Deciding in the shell"))[0])
+    assert list(shown) == list(real)
+    for command, does in shown.items():
+        assert set(re.findall(r"`(--[a-z-]+)", does)) <= real[command]
 
 
 def test_every_source_is_named() -> None:

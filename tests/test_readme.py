@@ -52,6 +52,14 @@ def test_python_prints_what_is_shown(folder: Path, server: str, code: str, outpu
         assert_shown(output, printed)
 
 
+def test_the_loop_that_is_shown_is_the_sample() -> None:
+    second = [code for kind, code in BLOCKS if kind == "python"][1]
+    sample = (ROOT / "samples/petstore/loop.py").read_text(encoding="utf-8")
+    shown, start, _ = second.partition("asyncio.run(")
+    assert start
+    assert sample.partition("import asyncio")[2].partition("if __name__")[0] == shown.partition("import asyncio")[2]
+
+
 def test_the_tool_that_is_shown_is_in_the_file(folder: Path) -> None:
     shown = next(code for kind, code in BLOCKS if kind == "yaml" and code.startswith("- name:"))
     text = run(sys.executable, "-m", "toolgen", "generate", "petstore.yaml", "-o", "-", folder=folder)

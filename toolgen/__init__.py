@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolgen.approvals.model import Decider, Decision, Pause, Remember, Verdict
     from toolgen.builtin import functions
     from toolgen.dispatch.http import Dispatcher
     from toolgen.errors import ToolgenError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from toolgen.policy.patterns import Pattern
     from toolgen.request.resolve import resolve
     from toolgen.result import ToolResult
-    from toolgen.runtime import Runtime
+    from toolgen.runtime.core import Runtime
     from toolgen.tools.files import load_toolset
     from toolgen.tools.generate import generate
     from toolgen.tools.model import Tool, Toolset
@@ -30,15 +31,20 @@ __version__ = "0.1.0"
 _WHERE = {
     "ApprovalConfig": "toolgen.policy.config",
     "Caller": "toolgen.identity.caller",
+    "Decider": "toolgen.approvals.model",
+    "Decision": "toolgen.approvals.model",
     "Dispatcher": "toolgen.dispatch.http",
     "Gate": "toolgen.policy.gate",
     "Pattern": "toolgen.policy.patterns",
-    "Runtime": "toolgen.runtime",
+    "Pause": "toolgen.approvals.model",
+    "Remember": "toolgen.approvals.model",
+    "Runtime": "toolgen.runtime.core",
     "Tool": "toolgen.tools.model",
     "ToolCall": "toolgen.policy.outcomes",
     "ToolResult": "toolgen.result",
     "ToolgenError": "toolgen.errors",
     "Toolset": "toolgen.tools.model",
+    "Verdict": "toolgen.approvals.model",
     "coverage": "toolgen.policy.coverage",
     "functions": "toolgen.builtin",
     "generate": "toolgen.tools.generate",
@@ -49,15 +55,20 @@ _WHERE = {
 __all__ = [
     "ApprovalConfig",
     "Caller",
+    "Decider",
+    "Decision",
     "Dispatcher",
     "Gate",
     "Pattern",
+    "Pause",
+    "Remember",
     "Runtime",
     "Tool",
     "ToolCall",
     "ToolResult",
     "ToolgenError",
     "Toolset",
+    "Verdict",
     "__version__",
     "coverage",
     "functions",

@@ -21,6 +21,13 @@
     │   ├── ServerError               it is not known which server the request goes to
     │   └── ContractError             the request is not what the document describes
     ├── CredentialsError              references or credentials are not valid; found when they are loaded
+    ├── ApprovalError                 a pause cannot be changed or resumed; `status` is the HTTP status it is like
+    │   ├── DecisionInvalid           400: the decision is not valid
+    │   ├── DecisionForbidden         403: the decider may not decide it
+    │   ├── CallerMismatch            403: somebody else than the requester resumes it
+    │   ├── PauseUnknown              404: there is no such pause
+    │   └── PauseConflict             409: it is in another state, or somebody was faster
+    ├── StoreError                    the store cannot be opened, read or written
     └── DispatchRefused               a request must not be sent as things are; nothing was
         ├── CredentialsMissing        a credential it needs is not there, or must not go to this origin
         └── AddressRefused            its host has an address that requests must not go to
@@ -178,6 +185,44 @@ class CredentialsMissing(DispatchRefused):
 
 class AddressRefused(DispatchRefused):
     """The host has an address that requests must not go to; the message names the setting that allows it."""
+
+
+class ApprovalError(ToolgenError):
+    """A pause cannot be changed or resumed; `status` is the HTTP status it is like."""
+
+    status: ClassVar[int] = 400
+
+
+class DecisionInvalid(ApprovalError):
+    """The decision is not valid; nothing was changed."""
+
+
+class DecisionForbidden(ApprovalError):
+    """The decider may not decide it; nothing was changed."""
+
+    status = 403
+
+
+class CallerMismatch(ApprovalError):
+    """Somebody else than the requester resumes it; nothing was run."""
+
+    status = 403
+
+
+class PauseUnknown(ApprovalError):
+    """There is no such pause, or it is another tenant's."""
+
+    status = 404
+
+
+class PauseConflict(ApprovalError):
+    """It is in another state than it would have to be, or somebody was faster; the message names the state."""
+
+    status = 409
+
+
+class StoreError(ToolgenError):
+    """The store cannot be opened, read or written; the message says what to do."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -22,6 +22,10 @@ class Refused(StrEnum):
 
     gated = "gated"  # a person has to approve it
     denied = "denied"  # the approval config forbids it, or no tool is called so
+    rejected = "rejected"  # a person, or the system, said no
+    expired = "expired"  # nobody answered in time, or what was approved was not run in time
+    cancelled = "cancelled"
+    not_executed = "not_executed"  # something changed after it was approved
     error = "error"  # a person has to put something right: a credential, a server, an address
 
 
@@ -63,6 +67,22 @@ class ToolResult:
         if self.sent is Sent.answered:
             found["body"] = self.body
         return found
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ToolResult:
+        """The result that `to_dict` wrote."""
+        return cls(
+            ok=data["ok"],
+            sent=Sent(data["sent"]),
+            status=data.get("status"),
+            media_type=data.get("mediaType"),
+            body=data.get("body"),
+            headers=data.get("headers", {}),
+            message=data.get("message", ""),
+            retry_after=data.get("retryAfterSeconds"),
+            problems=tuple(data.get("problems", ())),
+            refused=Refused(data["refused"]) if "refused" in data else None,
+        )
 
     def __str__(self) -> str:
         """What a model reads."""

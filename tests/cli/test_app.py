@@ -12,10 +12,15 @@ import pytest
 import toolgen as package
 from toolgen.cli.generate import TARGETS
 
-COMMANDS = ("generate", "show", "check", "explain", "call")
+COMMANDS = ("generate", "show", "check", "explain", "call", "approvals", "audit")
+GROUPS = {
+    "approvals": "list show approve reject amend extend cancel remembered revoke purge sweep".split(),
+    "audit": "verify export tail head".split(),
+}
+EVERY = (*COMMANDS, *(f"{group} {command}" for group, commands in GROUPS.items() for command in commands))
 
 
-@pytest.mark.parametrize("args", [["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)])
+@pytest.mark.parametrize("args", [["--help"], ["--version"], *([*command.split(), "--help"] for command in EVERY)])
 def test_help_and_version_load_nothing_heavy(folder, args):
     code = (
         "import json, sys\n"
@@ -42,17 +47,18 @@ def test_without_a_command_the_help_is_shown(toolgen):
     assert "Usage: toolgen" in toolgen().output
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", *EVERY])
 def test_help_starts_with_an_example_and_names_the_exit_codes(toolgen, command):
-    text = toolgen(*filter(None, [command]), "--help", env={"COLUMNS": "80"}).stdout
+    text = toolgen(*command.split(), "--help", env={"COLUMNS": "80"}).stdout
     assert text.splitlines()[2].strip().startswith(f"Example: toolgen {command}".strip())
     assert "Exit codes: 0" in text
     assert max(map(len, (line for line in text.splitlines() if "openai-responses" not in line))) <= 80
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", EVERY)
 def test_help_says_every_default(toolgen, command):
-    text = " ".join(toolgen(command, "--help").stdout.partition("Options:")[2].split())
+    text = toolgen(*command.split(), "--help").stdout.partition("Options:")[2].partition("Commands:")[0]
+    text = " ".join(text.split())
     options = re.split(r"(?=(?<!\S)--?[a-z][a-z-]*[ ,])", text)
     silent = [o for o in options if re.search(r"[A-Z]{2,}|\|", o) and "efault" not in o]
     assert [o for o in silent if not o.startswith(("--target", "--spec-header", "-o"))] == []
@@ -61,6 +67,9 @@ def test_help_says_every_default(toolgen, command):
 def test_there_are_only_the_commands_that_work(toolgen):
     listed = toolgen("--help").stdout.partition("Commands:\n")[2]
     assert [line.split()[0] for line in listed.splitlines() if line.strip()] == list(COMMANDS)
+    for group, commands in GROUPS.items():
+        listed = toolgen(group, "--help").stdout.partition("Commands:\n")[2]
+        assert [line.split()[0] for line in listed.splitlines() if line.strip()] == commands
 
 
 def test_the_targets_in_the_help_are_the_targets_there_are():

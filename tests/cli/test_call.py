@@ -17,6 +17,8 @@ import pytest
 from shown import petstore
 
 import toolgen as package
+from toolgen.approvals.model import Pause
+from toolgen.approvals.store import Store
 from toolgen.cli import call_options
 from toolgen.errors import Problem, UsageError
 from toolgen.request.contract import Contract
@@ -37,6 +39,8 @@ def server():
 def call(toolgen, monkeypatch):
     """`toolgen call petstore.tools.yaml ...` with a token in the environment."""
     monkeypatch.setenv("SHOP_TOKEN", TOKEN)
+    monkeypatch.delenv("TOOLGEN_STORE", raising=False)
+    monkeypatch.delenv("TOOLGEN_KEY", raising=False)
     toolgen("generate", "petstore.yaml")
 
     def run(name: str, *more: str, **options):
@@ -45,6 +49,15 @@ def call(toolgen, monkeypatch):
         return result
 
     return run
+
+
+def pauses() -> list[Pause]:
+    """Everything in the folder's store."""
+    store = Store("sqlite:///toolgen.db")
+    try:
+        return store.pauses("default")
+    finally:
+        store.close()
 
 
 def edit(folder: Path, name: str, change: Callable[[Tool], Tool]) -> None:
@@ -89,12 +102,155 @@ def test_an_error_of_the_api_is_shown_and_is_exit_code_1(call, server, form):
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_write_waits_for_a_person_is_not_sent_and_is_exit_code_3(call, server, form):
+def test_a_write_waits_for_a_person_is_not_sent_is_kept_and_is_exit_code_3(call, files, server, form):
     result = call("createPet", "--args", NEW_PET, "--server", server.url, "--credential", BEARER, "--format", form)
     assert (result.exit_code, server.requests) == (3, [])
-    for told in ("createPet waits for a person", "'unmatched'", "a person has to approve it", "--no-gate would skip"):
-        assert told in result.output
-    assert form == "text" or json.loads(result.stdout)["refused"] == "gated"
+    (waiting,) = pauses()
+    assert {"toolgen.db", "toolgen.key"} <= set(files())
+    for told in (
+        "createPet waits for a person: by 'unmatched'; nothing was sent",
+        f"toolgen approvals approve {waiting.id[:8]}",
+        f"toolgen call petstore.tools.yaml --resume {waiting.id[:8]}",
+    ):
+        assert told in result.stderr
+    if form == "text":
+        assert result.stdout == ""
+    else:
+        data = json.loads(result.stdout)
+        assert (data["refused"], data["ok"], data["pause"]["id"]) == ("gated", False, waiting.id)
+
+
+def test_what_was_approved_runs_once_when_it_is_resumed(call, toolgen, server):
+    options = ["--server", server.url, "--credential", BEARER]
+    call("createPet", "--args", NEW_PET, *options)
+    (waiting,) = pauses()
+    resume = ["call", "petstore.tools.yaml", "--resume", waiting.id[:8], *options]
+    early = toolgen(*resume)
+    assert (early.exit_code, early.stdout, server.requests) == (3, "", [])
+    assert "createPet waits for a person" in early.stderr
+    toolgen("approvals", "approve", waiting.id, "--note", "well then")
+    for _ in range(2):  # the second time what became of it is told again
+        done = toolgen(*resume)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith("HTTP 201 Created\n")
+        assert "Note of the reviewer: well then" in done.stdout
+    assert server.requests == ["POST /v1/pets"]
+
+
+def test_what_was_rejected_is_exit_code_1_and_never_runs(call, toolgen, server):
+    options = ["--server", server.url, "--credential", BEARER]
+    call("createPet", "--args", NEW_PET, *options)
+    (waiting,) = pauses()
+    toolgen("approvals", "reject", waiting.id, "--note", "no more dogs")
+    done = toolgen("call", "petstore.tools.yaml", "--resume", waiting.id, *options, "--format", "json")
+    data = json.loads(done.stdout)
+    assert (done.exit_code, data["refused"], server.requests) == (1, "rejected", [])
+    assert "no more dogs" in data["message"]
+
+
+def test_another_server_than_the_approved_one_gets_nothing(call, toolgen, server):
+    call("createPet", "--args", NEW_PET, "--server", "https://petstore.example/v1", "--credential", BEARER)
+    (waiting,) = pauses()
+    toolgen("approvals", "approve", waiting.id)
+    given = ["--server", server.url, "--credential", BEARER]
+    done = toolgen("call", "petstore.tools.yaml", "--resume", waiting.id, *given)
+    assert (done.exit_code, server.requests) == (1, [])
+    assert "changed since" in done.stderr
+
+
+def test_resuming_takes_the_context_that_the_call_was_made_with(call, toolgen, folder, server):
+    def told(tool: Tool) -> Tool:
+        header = (Leaf(name="X-Desk", value="${context:desk}"),)
+        return tool.model_copy(update={"request": tool.request.model_copy(update={"header": header})})
+
+    edit(folder, "createPet", told)
+    options = ["--server", server.url, "--credential", BEARER]
+    assert call("createPet", "--args", NEW_PET, *options, "--context", "desk=north").exit_code == 3
+    (waiting,) = pauses()
+    toolgen("approvals", "approve", waiting.id)
+    assert toolgen("call", "petstore.tools.yaml", "--resume", waiting.id, *options).exit_code == 0
+    assert server.requests == ["POST /v1/pets"]
+
+
+@pytest.mark.parametrize(("verdict", "code", "sent"), [("approve", 0, ["POST /v1/pets"]), ("reject", 1, [])])
+def test_waiting_runs_what_is_approved_meanwhile(call, toolgen, folder, server, verdict, code, sent):
+    call("getStock", "--dry-run")  # which has generated the toolset
+    command = [sys.executable, "-m", "toolgen", "call", "petstore.tools.yaml", "createPet", "--args", NEW_PET]
+    command += ["--server", server.url, "--credential", BEARER, "--wait", "--timeout", "60"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert "waits for a person" in running.stderr.readline()
+        toolgen("approvals", verdict, pauses()[0].id)
+        out, err = running.communicate(timeout=30)
+    assert (running.returncode, server.requests) == (code, sent)
+    assert out.startswith("HTTP 201 Created") == (code == 0)
+    assert code == 0 or "rejected" in err
+
+
+def test_waiting_in_vain_is_exit_code_3_and_the_call_goes_on_waiting(call, server):
+    given = ["--args", NEW_PET, "--server", server.url, "--credential", BEARER]
+    result = call("createPet", *given, "--wait", "--timeout", "0.01")
+    assert (result.exit_code, result.stdout, server.requests) == (3, "", [])
+    assert "it goes on waiting" in result.stderr
+    assert [call.state for call in pauses()[0].calls] == ["pending"]
+
+
+def test_waiting_ends_when_time_decides(call, folder, server):
+    config = "{requireApproval: ['http.post:*'], approvalTimeout: PT0.1S, timeoutPolicy: AUTO_REJECT}"
+    (folder / "approvals.yaml").write_text(config, encoding="utf-8")
+    given = ["--args", NEW_PET, "--approvals", "approvals.yaml", "--server", server.url, "--credential", BEARER]
+    result = call("createPet", *given, "--wait", "--timeout", "60")
+    assert (result.exit_code, server.requests) == (1, [])
+    assert "nobody answered in time" in result.stderr
+
+
+def test_an_interrupt_while_waiting_says_how_to_go_on(call, folder, server):
+    call("getStock", "--dry-run")
+    command = [sys.executable, "-m", "toolgen", "call", "petstore.tools.yaml", "createPet", "--args", NEW_PET, "--wait"]
+    command += ["--server", server.url, "--credential", BEARER]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert "it runs here" in "".join(running.stderr.readline() for _ in range(4))
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=20)
+    assert (running.returncode, out, server.requests) == (130, "", [])
+    assert f"--resume {pauses()[0].id[:8]}" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "more"),
+    [
+        ("getStock", "{}", []),
+        ("createPet", NEW_PET, ["--no-gate"]),
+        ("createPet", "{}", []),
+        ("createPet", NEW_PET, ["--dry-run"]),
+        ("createPet", NEW_PET, ["--approvals", "deny.yaml"]),
+    ],
+)
+def test_what_waits_for_nobody_leaves_no_file(call, folder, files, server, tool, args, more):
+    (folder / "deny.yaml").write_text("deny: ['*']", encoding="utf-8")
+    before = files()
+    call(tool, "--args", args, *more, "--server", server.url, "--credential", BEARER)
+    assert files() == before
+
+
+@pytest.mark.parametrize("form", ["option", "environment"])
+def test_a_store_that_is_named_has_every_write(call, toolgen, files, server, form):
+    url = "sqlite:///writes.db"
+    named = ["--store", url] if form == "option" else []
+    env = {} if named else {"TOOLGEN_STORE": url}
+    given = ["--args", NEW_PET, "--no-gate", "--server", server.url, "--credential", BEARER]
+    assert call("createPet", *given, *named, env=env).exit_code == 0
+    assert "writes.db" in files()
+    (entry,) = json.loads(toolgen("audit", "tail", "--store", url, "--format", "json").stdout)["entries"]
+    assert (entry["kind"], entry["details"]["tool"]) == ("ran", "createPet")
+
+
+def test_a_password_in_the_stores_url_is_not_printed():
+    from toolgen.cli.pausing import Session
+
+    session = Session(None, None, None, "x.yaml", "postgresql://me:s3cretpw@db/x", None, 0.0, "text")
+    assert "s3cretpw" not in session._place()
+    assert "--store postgresql://me:***@db/x" in session._place().replace("'", "")
 
 
 def test_no_gate_sends_a_write_and_says_that_nobody_is_asked(call, server):
@@ -107,7 +263,7 @@ def test_no_gate_sends_a_write_and_says_that_nobody_is_asked(call, server):
 @pytest.mark.parametrize(
     ("config", "tool", "code", "says"),
     [
-        ("requireApproval: ['http.get:/stock']", "getStock", 3, "by 'http.get:/stock'"),
+        ("requireApproval: ['http.get:/stock']", "getStock", 3, "waits for a person: by 'http.get:/stock'"),
         ("deny: ['getStock']", "getStock", 1, "is denied: by 'getStock'"),
         ("{requireApproval: ['http.post:*'], exempt: ['http.post:/pets']}", "createPet", 0, "HTTP 201"),
         ("requireApproval: ['http.gte:*']", "getStock", 1, "approvals.yaml"),
@@ -338,6 +494,9 @@ def test_arguments_come_from_text_a_file_or_stdin_and_integers_are_exact(call, f
     ("options", "code", "says"),
     [
         (["--approvals", "x", "--no-gate"], 2, "cannot stand together"),
+        (["--resume", "abcd"], 2, "give no NAME"),
+        (["--timeout", "5"], 2, "--timeout is for --wait"),
+        (["--wait", "--dry-run"], 2, "nobody is asked"),
         (["--credential", TOKEN], 2, "--credential takes SCHEME=REF"),
         (["--credential", f"{TOKEN}=="], 2, "petstore has no such security scheme; it has bearerAuth"),
         (["--credential", "bearerAut=${env:A}"], 2, "did you mean 'bearerAuth'?"),
@@ -358,6 +517,23 @@ def test_an_option_that_is_wrong_is_told_before_anything_is_sent(call, options, 
     result = call("getStock", *options)
     assert (result.exit_code, result.stdout) == (code, "")
     assert says in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "says"),
+    [
+        ([], 2, "give the NAME of the tool"),
+        (["--resume", "abcd"], 1, "there is no store toolgen.db"),
+        (["--resume", "abcd", "--dry-run"], 2, "runs what was approved"),
+        (["--resume", "abcd", "--args", "{}"], 2, "give no NAME and no --args"),
+    ],
+)
+def test_what_cannot_be_resumed_is_told_and_leaves_no_file(call, toolgen, files, given, code, says):
+    before = files()
+    result = toolgen("call", "petstore.tools.yaml", *given)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert says in result.stderr
+    assert files() == before
 
 
 def test_an_unknown_tool_is_told_with_the_nearest(call):
@@ -499,17 +675,18 @@ def test_nothing_but_the_runtime_calls_a_dispatcher_and_the_command_line_makes_o
     root = Path(package.__file__).parent
     made: list[str] = []
     for path in sorted(root.rglob("*.py")):
-        if path.name == "runtime.py" or path.parent.name == "dispatch":
+        if path.parent.name in ("runtime", "dispatch"):
             continue
         in_cli = path.parent.name == "cli"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             used = node.func if isinstance(node, ast.Call) else node if in_cli else None
             if isinstance(used, ast.Attribute):
                 sending = used.attr in {"call", "acall", "send", "asend", "_call"}
-                assert not sending or ast.unparse(used) == "call.call", path  # the module of the command
+                # the module of the command, and the calls of a pause
+                assert not sending or ast.unparse(used) in {"call.call", "pause.call"}, path
             elif isinstance(used, ast.Name) and isinstance(node, ast.Call):
                 assert not (in_cli and used.id in {"getattr", "ApiSource"}), path
                 made += [path.name] if used.id == "Dispatcher" else []
             elif isinstance(node, ast.ImportFrom) and in_cli and (node.module or "").startswith("toolgen.dispatch"):
                 assert {one.name for one in node.names} <= {"Dispatcher", "ContractMode", "Http", "Allowed"}, path
-    assert made == ["call.py"]
+    assert made == ["upstream.py"]

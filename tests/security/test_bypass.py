@@ -425,6 +425,7 @@ def test_what_is_tried_on_a_gated_call_reaches_no_server(toolset: Toolset) -> No
     with serving() as server, Dispatcher(toolset, server=server.url) as dispatcher:
         values = TRAVERSALS + HOSTS + INJECTIONS
         calls = [ToolCall(str(number), "removeUser", {"id": value}) for number, value in enumerate(values)]
-        results = asyncio.run(Runtime(dispatcher).submit(calls))
-    assert all(result.sent is Sent.not_sent for result in results)
+        found = asyncio.run(Runtime(dispatcher).submit(calls))
+    assert found.results
+    assert all(result.sent is Sent.not_sent for result in found.results.values())
     assert server.connections == 0

@@ -381,8 +381,11 @@ def test_no_secret_comes_out_of_calls_through_the_runtime(plant: Plant, outputs:
                 ToolCall("3", "bearer", {}),
             ]
             for config in (ApprovalConfig.off(), None):
-                for result in asyncio.run(Runtime(dispatcher, config).submit(calls, caller=plant.caller(case))):
+                found = asyncio.run(Runtime(dispatcher, config).submit(calls, caller=plant.caller(case)))
+                for result in found.results.values():
                     outputs.result(result)
+                if found.pause is not None:
+                    outputs.add("pause", f"{found.pause!r} {json.dumps(found.pause.to_dict())}")
     assert outputs.leaks([case.value for case in planted]) == []
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from toolgen.cli import call, check, explain, generate, show
+from toolgen.cli import approvals, audit, call, check, explain, generate, show
 from toolgen.cli.command import Command
 
 HELP = """\b
@@ -18,6 +18,7 @@ Example: toolgen generate petstore.yaml
          toolgen check approvals.yaml --tools petstore.tools.yaml
          toolgen explain approvals.yaml --tools petstore.tools.yaml createPet
          toolgen call petstore.tools.yaml createPet --args @pet.json --dry-run
+         toolgen approvals list
 
 Tools a language model can call, from any OpenAPI document.
 
@@ -40,6 +41,8 @@ app.command("show", cls=Command, help=show.HELP, short_help=show.SHORT_HELP)(sho
 app.command("check", cls=Command, help=check.HELP, short_help=check.SHORT_HELP)(check.check)
 app.command("explain", cls=Command, help=explain.HELP, short_help=explain.SHORT_HELP)(explain.explain)
 app.command("call", cls=Command, help=call.HELP, short_help=call.SHORT_HELP)(call.call)
+app.add_typer(approvals.app, short_help=approvals.SHORT_HELP)
+app.add_typer(audit.app, short_help=audit.SHORT_HELP)
 
 
 def _version(wanted: bool) -> None:

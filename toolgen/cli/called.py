@@ -11,7 +11,6 @@ from toolgen.result import Refused, Sent, ToolResult
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _HINTS = {
-    Refused.gated: "a person has to approve it, and `toolgen call` cannot ask one; --no-gate would skip the gate",
     Refused.denied: "the approval config forbids it; `toolgen explain` says why",
 }
 

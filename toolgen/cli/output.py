@@ -55,6 +55,11 @@ def to_json(data: Any) -> str:
     return _escaped(json.dumps(data, indent=2, ensure_ascii=False), _json_escape)
 
 
+def to_line(data: Any) -> str:
+    """JSON in one line of ASCII, with its line end: one of many in a stream."""
+    return json.dumps(data, ensure_ascii=True) + "\n"
+
+
 def print_json(data: Any, stream: TextIO) -> None:
     """Print a JSON value."""
     write(to_json(data) + "\n", stream)
@@ -71,6 +76,13 @@ def write_bytes(content: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+def columns(stream: TextIO) -> int | None:
+    """How many columns the terminal behind a stream has; None where lines are not wrapped."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if _width(stream) is None else None
 
 
 def count(number: int, noun: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -72,21 +72,19 @@ class Dispatcher:
         variables = _by_api(listed, "server_variables", server_variables, nested)
         described = _by_api(listed, "documents", documents, True)
         self.http = http or Http()
-        self.upstreams = {
-            toolset.api: upstream(
-                toolset,
-                credentials=own.get(toolset.api),
-                server=servers.get(toolset.api),
-                server_variables=variables.get(toolset.api),
-                allow_private=allow_private,
-                caller_references=caller_references,
-                document=described.get(toolset.api),
-            )
-            for toolset in listed
+        self._settings: dict[str, dict[str, Any]] = {
+            api: {
+                "credentials": own.get(api),
+                "server": servers.get(api),
+                "server_variables": variables.get(api),
+                "allow_private": allow_private,
+                "caller_references": caller_references,
+                "document": described.get(api),
+            }
+            for api in apis
         }
-        self._tools: dict[str, list[Tool]] = {}
-        for tool in (tool for toolset in listed for tool in toolset.tools):
-            self._tools.setdefault(tool.name, []).append(tool)
+        self.upstreams = {toolset.api: upstream(toolset, **self._settings[toolset.api]) for toolset in listed}
+        self._tools = _by_name(self.upstreams)
         self._contract: ContractMode = contract
         self._exchanges = Exchanges(exchange)
         self._pools: Pools = Pools(self.http, transport)
@@ -129,20 +127,48 @@ class Dispatcher:
         return self.upstreams[found.home.api].resolve(found, arguments, caller)
 
     async def send(
-        self, request: ResolvedRequest, *, caller: Caller | None = None, idempotency_key: str | None = None
+        self,
+        request: ResolvedRequest,
+        *,
+        caller: Caller | None = None,
+        idempotency_key: str | None = None,
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> ToolResult:
         """Send a resolved request, **ungated**: a write once, a read at most `http.retries` times more.
 
-        Raises ContractError, CredentialsMissing, AddressRefused and DispatchRefused; nothing was sent then.
+        `before` is awaited when the credentials are in place and nothing is connected yet; what it raises
+        ends the call. Raises ContractError, CredentialsMissing, AddressRefused and DispatchRefused; nothing was sent then.
         """
         outer = sys.exception()
         try:
-            return await self._sent(request, caller, idempotency_key)
+            return await self._sent(request, caller, idempotency_key, before)
         except BaseException as error:
             _clear(error, outer)
             raise
 
-    async def _sent(self, request: ResolvedRequest, caller: Caller | None, key: str | None) -> ToolResult:
+    def credential_digest(self, request: ResolvedRequest) -> str:
+        """The digest of the unresolved credential a request would be sent with, or `anonymous`.
+
+        Raises CredentialsMissing where none of those it needs is bound.
+        """
+        tool = self._tool(request.tool)
+        return self.upstreams[tool.home.api].credentials.choose(tool.request.security, request.origin).digest
+
+    def reload(self, toolset: Toolset) -> None:
+        """Take a new toolset of a known API, with the settings of the old one. Raises like the constructor."""
+        settings = self._settings.get(toolset.api)
+        if settings is None:
+            raise UsageError(f"there is no API {toolset.api!r} to take a new toolset of")
+        self.upstreams[toolset.api] = upstream(toolset, **settings)
+        self._tools = _by_name(self.upstreams)
+
+    async def _sent(
+        self,
+        request: ResolvedRequest,
+        caller: Caller | None,
+        key: str | None,
+        before: Callable[[], Awaitable[None]] | None,
+    ) -> ToolResult:
         from toolgen.dispatch.pools import timeouts
         from toolgen.dispatch.sending import Sending
 
@@ -151,6 +177,8 @@ class Dispatcher:
         with observed(tool.home.api, tool.name, request.method) as became:
             warning = self._checked(request, source)
             async with self._pools.ready(request, source, caller, self._exchanges, key) as ready:
+                if before is not None:
+                    await before()
                 sending = Sending(ready.transport, self.http, tool, ready.redactor, timeouts(self.http))
                 result = await sending.send(ready.request)
                 if result.status == 401 and ready.token is not None:
@@ -227,6 +255,13 @@ def _clear(error: BaseException, outer: BaseException | None) -> None:
         seen.append(one)
         traceback.clear_frames(one.__traceback__)
         waiting += [one.__cause__, one.__context__]
+
+
+def _by_name(upstreams: Mapping[str, Upstream]) -> dict[str, list[Tool]]:
+    found: dict[str, list[Tool]] = {}
+    for tool in (tool for source in upstreams.values() for tool in source.toolset.tools):
+        found.setdefault(tool.name, []).append(tool)
+    return found
 
 
 def not_valid(error: ArgumentsError) -> ToolResult:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from toolgen.request.shown import Content, Field, as_fields, label
+from toolgen.request.shown import Content, Cut, Field, Later, as_fields, label
 
 if TYPE_CHECKING:
     from toolgen.request.preview import Preview
@@ -44,6 +44,29 @@ def as_text(preview: Preview, width: int | None = None) -> str:
     if width is not None:
         lines = [piece for line in lines for piece in _wrapped(line, max(width, 20))]
     return "\n".join(lines)
+
+
+def from_dict(data: Mapping[str, Any]) -> Preview:
+    """The preview that `as_dict` wrote, as it is kept with a pause; nothing that was cut can be had whole."""
+    from toolgen.request.preview import Preview
+
+    return Preview(
+        tool=data["tool"],
+        method=data["method"],
+        url=data["url"],
+        host=data["host"],
+        template=data["path"]["template"],
+        path_values=_fields(data["path"]["values"]),
+        query=_fields(data["query"]),
+        headers=_fields(data["headers"]),
+        cookies=_fields(data["cookies"]),
+        later=tuple(Later(**one) for one in data["later"]),
+        credentials=tuple(map(tuple, data["credentials"])),
+        body=None if data["body"] is None else _read_content(data["body"]),
+        notes=tuple(data["notes"]),
+        flags=tuple(data["flags"]),
+        cuts=tuple(Cut(**one) for one in data["cuts"]),
+    )
 
 
 def _lines(preview: Preview) -> Iterator[str]:
@@ -139,3 +162,22 @@ def _content(content: Content) -> dict[str, Any]:
         "parts": [_content(part) for part in content.parts] if content.kind == "multipart" else None,
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _fields(data: Sequence[Mapping[str, str]]) -> tuple[Field, ...]:
+    return tuple(Field(one["name"], one["value"]) for one in data)
+
+
+def _read_content(data: Mapping[str, Any]) -> Content:
+    return Content(
+        kind=data["kind"],
+        media_type=data.get("mediaType"),
+        size=data["size"],
+        sha256=data.get("sha256"),
+        text=data.get("text"),
+        fields=_fields(data.get("fields", ())),
+        parts=tuple(map(_read_content, data.get("parts", ()))),
+        name=data.get("name"),
+        filename=data.get("filename"),
+        headers=_fields(data.get("headers", ())),
+    )

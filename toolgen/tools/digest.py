@@ -40,6 +40,13 @@ def tool_digest(tool: Tool) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
+def schema_digest(source: str, name: str, schema: Any) -> str:
+    """The same for a tool without an endpoint: source, name and input schema."""
+    covered = {"version": 1, "source": source, "name": name, "parameters": _bare(schema)}
+    text = json.dumps(covered, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
 def _server(server: Any) -> Any:
     return server if server is None or isinstance(server, str) else server.model_dump()
 

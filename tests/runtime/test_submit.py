@@ -14,6 +14,7 @@ from toolgen import ApprovalConfig, Caller, Dispatcher, Runtime, ToolCall, ToolR
 from toolgen.errors import CredentialsMissing, RegistrationError, ToolgenError
 from toolgen.identity.caller import bind_caller, current_caller
 from toolgen.result import Refused, Sent
+from toolgen.runtime.results import result_of
 from toolgen.tools.model import Toolset
 
 DONE = {"200": {"description": "ok"}}
@@ -50,7 +51,11 @@ def config(**mapping: Any) -> ApprovalConfig:
 
 def run(runtime: Runtime, *calls: ToolCall | str, caller: Caller | None = None) -> list[ToolResult]:
     listed = [ToolCall(f"c{n}", one, {}) if isinstance(one, str) else one for n, one in enumerate(calls)]
-    return asyncio.run(runtime.submit(listed, caller=caller))
+    done = asyncio.run(runtime.submit(listed, caller=caller))
+    waits = {call.id: result_of(call) for call in done.pause.calls} if done.pause else {}
+    found = {**done.results, **waits}
+    assert len(found) == len(listed), "every call has one result, or waits"
+    return [found[str(call.id)] for call in listed]
 
 
 def told(result: ToolResult) -> tuple[bool, Sent, Refused | None]:

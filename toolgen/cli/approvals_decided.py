@@ -1,0 +1,259 @@
+"""`toolgen approvals approve|reject|amend`: decisions from a shell. Nothing runs here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from toolgen.cli.output import Format, Page, print_json, write
+from toolgen.cli.stores import KeyOption, StoreOption, TenantOption, deciding, find_pause, opened, run, user
+from toolgen.cli.upstream import (
+    ApprovalsOption,
+    ConfigOption,
+    CredentialOption,
+    PrivateOption,
+    ServerOption,
+    Upstream,
+    VariableOption,
+)
+from toolgen.errors import PauseConflict, UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from toolgen.approvals.model import Decider, Decision, Pause, Remember
+    from toolgen.runtime.core import Runtime
+
+APPROVE_HELP = """\b
+Example: toolgen approvals approve 3f2a91c0
+         toolgen approvals approve 3f2a91c0 --call c1 --note 'only this once'
+         toolgen approvals approve 3f2a91c0 --remember fields=petId --uses 5
+
+Approve the calls of a pause that wait, or those of --call alone: the others go on waiting. Nothing runs here. A note
+is read by the model. --remember lets the like run without asking: exact is the very request, fields=a,b the endpoint
+with these arguments as they are, endpoint any arguments; what is destructive is never remembered.
+
+\b
+Exit codes: 0 decided, 1 refused: not allowed, no such pause, decided
+            already, not valid; 2 wrong usage
+"""
+REJECT_HELP = """\b
+Example: toolgen approvals reject 3f2a91c0 --note 'we keep this one'
+         toolgen approvals reject 3f2a91c0 --call c2 --retry
+
+Reject the calls of a pause that wait, or those of --call alone: the others go on waiting. The model reads the note;
+--retry asks it for another proposal.
+
+\b
+Exit codes: 0 decided, 1 refused: not allowed, no such pause, decided
+            already, not valid; 2 wrong usage
+"""
+AMEND_HELP = """\b
+Example: toolgen approvals amend 3f2a91c0 c1 --tools petstore.tools.yaml \\
+             --args '{"petId": "8"}' --approvals approvals.yaml
+
+Approve one call with other arguments. They are validated, and the request they make is shown before anything is
+decided; then --yes, or an answer on the terminal, approves it. It takes the toolset, approval config and options that
+the call was made with: what is approved is the whole request, and with others nothing is decided.
+
+\b
+Exit codes: 0 decided
+            1 refused: not allowed, decided already, arguments or options
+              that are not valid; or nobody said yes
+            2 wrong usage
+"""
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="A pause.")]
+CallOption = Annotated[
+    list[str] | None, typer.Option("--call", metavar="CALL", help="One call of it, again for more. Default: all.")
+]
+NoteOption = Annotated[
+    str | None, typer.Option("--note", metavar="TEXT", help="What the model reads of it. Default: nothing.")
+]
+RevisionOption = Annotated[
+    int | None,
+    typer.Option("--revision", metavar="N", help="Decide only what `show` has shown so. Default: as it is now."),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
+
+
+def approve(
+    id: IdArgument,
+    call: CallOption = None,
+    note: NoteOption = None,
+    remember: Annotated[
+        str | None,
+        typer.Option("--remember", metavar="exact|fields=A,B|endpoint", help="Let the like run. Default: this once."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="DURATION", help="How long that holds, as P7D. Default: until revoked."),
+    ] = None,
+    uses: Annotated[
+        int | None, typer.Option("--uses", metavar="N", min=1, help="How often it holds. Default: any.")
+    ] = None,
+    revision: RevisionOption = None,
+    store: StoreOption = None,
+    key_file: KeyOption = None,
+    tenant: TenantOption = "default",
+    format_: FormatOption = Format.text,
+) -> None:
+    """Approve calls of a pause."""
+    from toolgen.approvals.decide import may_decide
+    from toolgen.approvals.model import Decision, Verdict, VerdictKind
+
+    if remember is None and (until is not None or uses is not None):
+        raise UsageError("--until and --uses are for --remember")
+    with deciding(store, key_file) as runtime:
+        pause, decider = find_pause(runtime.store, id, tenant), user(tenant)
+        wish = None if remember is None else _remember(remember, until, uses, runtime.store.clock())
+        names = call or []
+        if wish is not None and not names:
+            names = [one.id for one in pause.waiting if may_decide(one, pause, decider)]
+        _check_fields(pause, names, wish)
+        verdicts = {name: Verdict(VerdictKind.approved, note, remember=wish) for name in names}
+        only = bool(call)
+        decision = Decision(VerdictKind.approved, note, verdicts, revision=revision, others_wait=only)
+        _decide(runtime, pause, decision, decider, format_)
+
+
+def reject(
+    id: IdArgument,
+    call: CallOption = None,
+    note: NoteOption = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Ask the model for another proposal.")] = False,
+    revision: RevisionOption = None,
+    store: StoreOption = None,
+    key_file: KeyOption = None,
+    tenant: TenantOption = "default",
+    format_: FormatOption = Format.text,
+) -> None:
+    """Reject calls of a pause."""
+    from toolgen.approvals.model import Decision, Verdict, VerdictKind
+
+    verdicts = {name: Verdict(VerdictKind.rejected, note, retry=retry) for name in call or ()}
+    decision = Decision(VerdictKind.rejected, note, verdicts, retry, revision, others_wait=bool(call))
+    with deciding(store, key_file) as runtime:
+        _decide(runtime, find_pause(runtime.store, id, tenant), decision, user(tenant), format_)
+
+
+def amend(
+    id: IdArgument,
+    call: Annotated[str, typer.Argument(metavar="CALL", help="The call of it that is changed.")],
+    tools: Annotated[
+        str, typer.Option("--tools", metavar="FILE", help="The toolset file that has its tool. No default.")
+    ],
+    args: Annotated[
+        str, typer.Option("--args", metavar="JSON", help="All its arguments; @FILE and @- read them. No default.")
+    ],
+    note: NoteOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Approve what is shown without asking.")] = False,
+    approvals: ApprovalsOption = None,
+    server: ServerOption = None,
+    server_variable: VariableOption = None,
+    credential: CredentialOption = None,
+    allow_private: PrivateOption = None,
+    config: ConfigOption = None,
+    store: StoreOption = None,
+    key_file: KeyOption = None,
+    tenant: TenantOption = "default",
+    format_: FormatOption = Format.text,
+) -> None:
+    """Approve a call with other arguments."""
+    from toolgen.approvals.model import Decision, Verdict, VerdictKind
+    from toolgen.cli.call_options import arguments
+    from toolgen.policy.config import ApprovalConfig
+    from toolgen.runtime.core import Runtime
+    from toolgen.tools.files import load_toolset
+
+    toolset, given = load_toolset(Path(tools)), arguments(args)
+    dispatcher = Upstream(server, server_variable, credential, allow_private, config).dispatcher(toolset, Path(tools))
+    gate = None if approvals is None else ApprovalConfig.load(approvals, [toolset])
+    with opened(store, key_file) as found:
+        runtime = Runtime(dispatcher, gate, store=found, background=False)
+        pause = find_pause(found, id, tenant)
+        _check_options(runtime, pause, call)
+        preview = run(runtime.amended(pause.id, call, given, tenant=tenant))
+        _confirm(preview, format_, yes=yes)
+        verdict = Verdict(VerdictKind.approved, note, given)
+        decision = Decision(VerdictKind.approved, None, {call: verdict}, revision=pause.revision, others_wait=True)
+        _decide(runtime, pause, decision, user(tenant), format_)
+
+
+def _decide(runtime: Runtime, pause: Pause, decision: Decision, decider: Decider, format_: Format) -> None:
+    """Decide, and print what became of the pause."""
+    after = run(runtime.decide(pause.id, decision, decider=decider))
+    if format_ is Format.json:
+        print_json(after.to_dict(), sys.stdout)
+        return
+    page = Page(sys.stdout)
+    page.facts((call.id, f"{call.tool} is {call.state.value}", "bold") for call in after.calls)
+    if after.waiting:
+        page.line(f"{', '.join(call.id for call in after.waiting)} still waits for a decision")
+    elif any(call.state.value == "approved" for call in after.calls):
+        page.line("nothing has run: the requester resumes it, as with toolgen call TOOLSET --resume ID")
+    page.print()
+
+
+def _remember(text: str, until: str | None, uses: int | None, now: datetime) -> Remember:
+    from toolgen.approvals.model import Remember, Scope
+    from toolgen.cli.approvals_kept import duration
+
+    scope, equals, names = text.partition("=")
+    fields = tuple(filter(None, (name.strip() for name in names.split(","))))
+    if scope not in list(Scope) or (scope == Scope.fields) != bool(fields) or bool(equals) != bool(fields):
+        raise UsageError("--remember takes exact, endpoint, or fields=A,B with names of arguments")
+    return Remember(Scope(scope), fields, uses, None if until is None else now + duration("--until", until))
+
+
+def _check_fields(pause: Pause, names: list[str], wish: Remember | None) -> None:
+    """A misspelt name would be an argument that is never given, and cover whatever is given instead."""
+    for call in pause.calls:
+        for name in wish.fields if wish is not None and call.id in names else ():
+            if name not in call.arguments:
+                given = ", ".join(call.arguments) or "none"
+                raise UsageError(f"--remember: {call.id} has no argument {name!r}; it has {given}")
+
+
+def _check_options(runtime: Runtime, pause: Pause, name: str) -> None:
+    """Raise PauseConflict where the options do not make the request that waits: what is amended would never run."""
+    from toolgen.approvals.binding import gating_digest
+
+    call = next((one for one in pause.waiting if one.id == name), None)
+    if call is None:
+        return  # which the runtime tells
+    if gating_digest(runtime.gate) != pause.gating_digest:
+        raise PauseConflict("the approval config is not the one that the call was made under: give it as --approvals")
+    work = runtime.work(call.source, call.tool, call.arguments, runtime.unpacked(pause))
+    fingerprint = work.fingerprint(runtime.store.keys.subkey("fingerprint"))
+    if runtime.bound(work, fingerprint, pause.requester, pause.tenant) != call.binding:
+        what = "toolset, server or credentials"
+        raise PauseConflict(f"{what} are not those that the call was made with: give the options it was made with")
+
+
+def _confirm(preview: Mapping[str, Any], format_: Format, *, yes: bool) -> None:
+    """Show the request, and go on if somebody says yes to it."""
+    from toolgen.cli.approvals_shown import preview_text
+
+    stream = sys.stderr if format_ is Format.json else sys.stdout
+    page = Page(stream)
+    page.verbatim(preview_text(preview))
+    page.line()
+    page.print()
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was decided: give --yes to approve what is shown, or answer on a terminal")
+    write("Approve this request? [y/N] ", sys.stderr)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise PauseConflict("nothing was decided")
+
+
+COMMANDS: Final = (
+    ("approve", approve, APPROVE_HELP, "Approve calls of a pause."),
+    ("reject", reject, REJECT_HELP, "Reject calls of a pause."),
+    ("amend", amend, AMEND_HELP, "Approve a call with other arguments."),
+)

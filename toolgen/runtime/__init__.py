@@ -1,0 +1,1 @@
+"""Joins gate, requests, approvals and dispatch: the only caller of what sends."""
