@@ -132,9 +132,10 @@ def test_what_sqlite_writes_is_on_disk_and_waits_for_others(tmp_path: Path, open
     with store.database.read() as connection:
         found = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
-            for name in ("journal_mode", "synchronous", "busy_timeout", "fullfsync")
+            for name in ("journal_mode", "synchronous", "busy_timeout", "fullfsync", "secure_delete")
         }
-    assert found == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 30_000, "fullfsync": 1}
+    known = {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 30_000, "fullfsync": 1, "secure_delete": 1}
+    assert found == known
 
 
 def test_nobody_else_can_read_the_files_sqlite_makes(tmp_path: Path, opened: Callable[..., Store]) -> None:

@@ -202,6 +202,15 @@ async def test_who_may_not_decide_is_refused_and_in_the_audit_log(world: World, 
 
 
 @runs
+async def test_nobody_decides_in_the_name_of_the_system_where_anybody_may_decide(world: World) -> None:
+    runtime = world.runtime()
+    pause = await paused(runtime, add("c1"))
+    with pytest.raises(DecisionForbidden):
+        await runtime.decide(pause.id, APPROVED, decider=Decider("system:timeout"))
+    assert world.store.pause(pause.id, "default") == pause
+
+
+@runs
 async def test_who_asked_must_be_known_where_they_may_not_approve(world: World) -> None:
     runtime = world.runtime(RULES)
     pause = await paused(runtime, remove("d1"), caller=None)

@@ -29,6 +29,7 @@ _PRAGMAS: Final = (
     "synchronous=FULL",
     "fullfsync=ON",  # macOS keeps what was synced in the disk's cache otherwise
     "foreign_keys=ON",
+    "secure_delete=ON",  # what a purge erased is overwritten in the file
 )
 
 
