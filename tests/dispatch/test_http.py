@@ -250,6 +250,7 @@ def test_a_request_that_the_document_does_not_describe_is_refused_or_noted(plain
         with Dispatcher(plain, server=server.url, documents=described) as dispatcher:
             assert dispatcher.call("get", {"id": "x"}).message == ""
     assert (warned.ok, "not what the document describes" in warned.message) == (True, True)
+    assert "Problem(" not in warned.message
 
 
 # Credentials

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ContractMode = Literal["off", "warn", "enforce"]
 _MODES: Final = ("off", "warn", "enforce")
+_MOST_WARNINGS: Final = 3
 
 
 class Dispatcher:
@@ -199,7 +200,8 @@ class Dispatcher:
             contract.enforce(found)
         if found.status in ("ok", "partial"):
             return ""
-        return f"the request is not what the document describes ({found.status}): {found.problems[:3]}"
+        told = "; ".join(map(str, found.problems[:_MOST_WARNINGS]))
+        return f"the request is not what the document describes ({found.status}): {told}"
 
     def _tool(self, tool: Tool | str) -> Tool:
         """A tool of this dispatcher's toolsets, by itself or by a name that only one of them has."""
