@@ -162,11 +162,10 @@ class Reader:
             self.say(where, "the document names no token URL for client credentials", "set tokenUrl")
             return None
         fault = _token_url_fault(url)
-        if (
-            not fault and given is None and Origin.of(url) != self.origin
-        ):  # a document must not choose who gets a secret
+        # A document must not choose who is given a secret.
+        if not fault and given is None and Origin.of(url) != self.origin:
             fault = (
-                f"the document's token URL is of {Origin.of(url)}, another origin than the API's: write it as tokenUrl"
+                f"the document's token URL is of {Origin.of(url)}, another origin than the API's: set it as tokenUrl"
             )
         if fault:
             self.say(where, fault)
