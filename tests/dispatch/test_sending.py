@@ -105,7 +105,6 @@ def says_a_broken_header(connection: Connection) -> None:
 
 UNANSWERED = [
     closes_at_once,
-    resets_at_once,
     closes_after_the_request,
     resets_after_the_request,
     says_nothing,
@@ -114,6 +113,14 @@ UNANSWERED = [
     says_only_100,
     says_a_broken_header,
 ]
+
+
+def test_a_write_that_is_reset_at_once_is_tried_once_whether_a_byte_left_or_not(toolset: Toolset) -> None:
+    with serving(resets_at_once) as server:  # the reset may come before the first byte leaves, or after
+        result = called(toolset, server, "write", Http(connect=0.5, read=0.3, total=2, retries=5))
+    assert (result.ok, result.status) == (False, None)
+    assert result.sent in (Sent.not_sent, Sent.unknown)
+    assert server.connections == 1
 
 
 @pytest.mark.parametrize("script", UNANSWERED, ids=lambda script: script.__name__)
