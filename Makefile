@@ -36,12 +36,14 @@ demo: venv ## generate tools from the sample API, check what its approvals do to
 	  '.venv/bin/toolgen call build/petstore.tools.yaml getPet --args "{\"petId\": \"7\"}" \
 	  --server "$$PETSTORE" --credential "bearerAuth=\$${env:SHOP_TOKEN}"'
 
+# Each core runs tests, and what Python compiles is kept, whatever the shell says.
+test: export PYTHONDONTWRITEBYTECODE =
 test: venv ## check style, types and imports, then run the tests (not the slow ones)
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --quiet --check .
 	@$(PY) -m mypy --strict --no-error-summary toolgen
 	@report=$$(.venv/bin/lint-imports --no-logo 2>&1) || { echo "$$report"; exit 1; }
-	@$(PY) -m pytest -m "not slow"
+	@$(PY) -m pytest -m "not slow" -n auto --dist worksteal
 
 test-all: venv ## run the slow tests: what needs the network, npm or minutes
 	@$(PY) -m pytest -m slow || { code=$$?; test $$code -eq 5 && echo "there are no slow tests"; }

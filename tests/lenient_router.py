@@ -41,11 +41,10 @@ _LONG = {"af": "/", "ae": ".", "2f": "/", "2e": ".", "5c": "\\"}
 def paths(target: str) -> set[str]:
     """Every path that a server could route by."""
     target = re.sub(r"^https?://[^/]*", "", target, flags=re.IGNORECASE)
-    found: set[str] = set()
+    cut: set[str] = set()  # most are the same, and each is dear
     for decoded in decodings(target.partition("?")[0]):
-        for cut in ("", "?", "#", "\0", "\r", "\n"):
-            found |= set(_normal(decoded.partition(cut)[0] if cut else decoded))
-    return found
+        cut |= {decoded, *(decoded.partition(end)[0] for end in "?#\0\r\n")}
+    return {path for one in cut for path in _normal(one)}
 
 
 def _normal(path: str) -> Iterator[str]:

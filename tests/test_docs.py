@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -37,6 +38,7 @@ from toolgen import (
     generate,
     load_toolset,
 )
+from toolgen.approvals import telemetry
 from toolgen.approvals.model import (
     LARGEST_AMENDMENT,
     LARGEST_ARGUMENTS,
@@ -45,6 +47,8 @@ from toolgen.approvals.model import (
     MOST_ROUNDS,
     Scope,
 )
+from toolgen.approvals.names import LONGEST_ID
+from toolgen.approvals.notify import _KINDS, MOST_ATTEMPTS, _wait
 from toolgen.approvals.states import NEXT, CallState
 from toolgen.approvals.store import Store
 from toolgen.cli.approvals import app as approvals_app
@@ -52,6 +56,7 @@ from toolgen.cli.audit import app as audit_app
 from toolgen.cli.checked import INVALID
 from toolgen.cli.config import _KEYS, read_config
 from toolgen.dispatch.settings import Http
+from toolgen.dispatch.webhook import Webhook
 from toolgen.errors import (
     ApprovalError,
     CredentialsError,
@@ -75,7 +80,6 @@ from toolgen.result import Sent
 from toolgen.runtime.core import LEASE
 from toolgen.runtime.hooks import WITHIN
 from toolgen.runtime.results import result_of
-from toolgen.runtime.submit import LONGEST_ID
 from toolgen.tools.describe import ARGUMENT_CAP, TOOL_CAP
 from toolgen.tools.export import TARGETS
 from toolgen.tools.export.limits import LIMITS
@@ -98,8 +102,8 @@ from toolgen.tools.naming import RESERVED_SOURCES
 from toolgen.tools.template import TemplateFault, argument_of, arguments_in
 
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
-DOCUMENTS, TOOLSET, HITL = PAGES["documents.md"], PAGES["toolset.md"], PAGES["hitl.md"]
-CALLING = PAGES["calling.md"]
+DOCUMENTS, TOOLSET, CALLING = PAGES["documents.md"], PAGES["toolset.md"], PAGES["calling.md"]
+GATE, HITL = PAGES["gate.md"], PAGES["hitl.md"]
 SHOWN_PAUSE = "3f2a91c0"  # the id of a pause, as pages have it
 PETSTORE = ROOT / "samples/petstore/petstore.yaml"
 APPROVALS = ROOT / "samples/petstore/approvals.yaml"
@@ -182,12 +186,13 @@ def test_each_block_is_of_a_kind_that_is_tried() -> None:
     tried = {
         "calling.md": {"python", "bash", "text", "yaml"},
         "documents.md": {"python", "text"},
-        "hitl.md": {"python", "bash", "text", "yaml"},
+        "gate.md": {"python", "bash", "text", "yaml"},
+        "hitl.md": {"python", "bash", "text"},
         "toolset.md": {"python", "text", "yaml", "json"},
     }
     assert [one for one in kinds if one[1] not in tried[one[0]]] == []
     assert kinds.count(("calling.md", "yaml")) == 2  # credentials, and a toolgen.yaml
-    assert kinds.count(("hitl.md", "yaml")) == 2  # the sample, and steps of continuous integration
+    assert kinds.count(("gate.md", "yaml")) == 2  # the sample, and steps of continuous integration
     assert kinds.count(("toolset.md", "yaml")) == 2  # the file, and a toolgen.yaml
     assert kinds.count(("toolset.md", "json")) == 1
 
@@ -426,28 +431,28 @@ def test_the_toolgen_yaml_is_valid_and_every_key_is_named(folder: Path) -> None:
     assert [row[0] for row in tables(text)[0]] == list(_KEYS)
 
 
-# hitl.md
+# gate.md
 
 
 def test_the_config_that_is_shown_is_the_sample() -> None:
-    shown = next(code for kind, code in blocks(HITL) if kind == "yaml")
+    shown = next(code for kind, code in blocks(GATE) if kind == "yaml")
     comment, _, rest = APPROVALS.read_text(encoding="utf-8").partition("\n")
     assert comment.startswith("#")
     assert rest == shown
 
 
-@pytest.mark.parametrize(("pattern", "form", "matches"), rows(HITL, "## What can be matched"))
+@pytest.mark.parametrize(("pattern", "form", "matches"), rows(GATE, "## What can be matched"))
 def test_a_pattern_has_the_form_that_is_shown(pattern: str, form: str, matches: str) -> None:
     assert Pattern(pattern, sources=["petstore"]).form == form
 
 
-@pytest.mark.parametrize(("pattern", "matched", "other"), rows(HITL, "## Patterns"))
+@pytest.mark.parametrize(("pattern", "matched", "other"), rows(GATE, "## Patterns"))
 def test_a_pattern_matches_what_is_shown(pattern: str, matched: str, other: str) -> None:
     assert Pattern(pattern).matches(address(matched))
     assert not Pattern(pattern).matches(address(other))
 
 
-@pytest.mark.parametrize(("written", "pattern"), rows(HITL, "## Patterns", 1))
+@pytest.mark.parametrize(("written", "pattern"), rows(GATE, "## Patterns", 1))
 def test_a_pattern_in_a_file_is_read_as_shown(tmp_path: Path, written: str, pattern: str) -> None:
     path = tmp_path / "approvals.yaml"
     path.write_text(f"requireApproval:\n  {written}\n", encoding="utf-8")
@@ -458,7 +463,7 @@ def test_a_pattern_in_a_file_is_read_as_shown(tmp_path: Path, written: str, patt
         assert ApprovalConfig.load(path).require_approval == (Pattern(pattern),)
 
 
-@pytest.mark.parametrize(("text", "problem", "nearest"), rows(HITL, "## What is refused"))
+@pytest.mark.parametrize(("text", "problem", "nearest"), rows(GATE, "## What is refused"))
 def test_a_pattern_is_refused_as_shown(text: str, problem: str, nearest: str) -> None:
     with pytest.raises(PatternError) as caught:
         Pattern(text)
@@ -466,7 +471,7 @@ def test_a_pattern_is_refused_as_shown(text: str, problem: str, nearest: str) ->
     assert (found.message, found.suggestion) == (problem, nearest)
 
 
-@pytest.mark.parametrize(("unmatched", "read", "write"), rows(HITL, "## What happens to a call"))
+@pytest.mark.parametrize(("unmatched", "read", "write"), rows(GATE, "## What happens to a call"))
 def test_what_no_pattern_speaks_of_has_the_outcome_that_is_shown(unmatched: str, read: str, write: str) -> None:
     config = ApprovalConfig.parse({"unmatched": unmatched})
     gate = Gate(config, generate(str(PETSTORE)))
@@ -475,7 +480,7 @@ def test_what_no_pattern_speaks_of_has_the_outcome_that_is_shown(unmatched: str,
 
 
 def test_every_key_of_a_config_is_named_with_its_default() -> None:
-    text = section(HITL, "## Keys")
+    text = section(GATE, "## Keys")
     table = {key: default for key, _, default in tables(text)[0]}
     named = [key_of(field.name) for field in fields(ApprovalConfig)]
     assert set(table) == set(named) - {"unreadableReason", "warnings"}
@@ -483,8 +488,11 @@ def test_every_key_of_a_config_is_named_with_its_default() -> None:
     assert table["maxAutoApprovalsPerTurn"] == str(AUTO_APPROVALS)
     assert table["approvalValidity"] == written_duration(VALIDITY)
     assert table["unmatched"] == ApprovalConfig.parse({}).default
-    rule = section(HITL, "## Rules")
+    rule = section(GATE, "## Rules")
     assert {key for one in fields(Rule) if f"`{(key := key_of(one.name))}`" not in rule} == set()
+
+
+# hitl.md
 
 
 def test_every_state_of_a_call_is_named_with_what_follows_on_it() -> None:
@@ -530,6 +538,25 @@ def test_the_limits_of_what_waits_are_those_of_the_code() -> None:
     assert f"within {WITHIN:g} seconds" in " ".join(section(HITL, "### A say of the host").split())
 
 
+def test_every_message_of_a_webhook_and_its_retries_are_as_shown() -> None:
+    text = section(HITL, "## News of pauses")
+    assert [row[0] for row in tables(text)[0]] == [f"approval.{kind}" for kind in dict.fromkeys(_KINDS.values())]
+    told = " ".join(text.split())
+    waits = [_wait(attempt) for attempt in range(1, MOST_ATTEMPTS)]
+    assert (waits[:3], max(waits)) == ([5, 15, 45], 12 * 3600)
+    assert "again after 5 seconds, 15, 45 and so on up to 12 hours" in told
+    assert f"{MOST_ATTEMPTS} times in all, which is a day and a half" in told
+    assert 34 < sum(waits) / 3600 < 40
+    assert f"within {Webhook('https://hooks.example').http.total:g} seconds" in told
+
+
+def test_every_metric_is_named() -> None:
+    made = re.findall(r'(?:_counter\("|toolgen\.approval\.)([a-z_]+)"', inspect.getsource(telemetry))
+    assert {row[0] for row in tables(section(HITL, "## What to watch"))[0]} == {
+        f"toolgen.approval.{one}" for one in made
+    }
+
+
 def test_every_command_of_the_shell_is_named_and_has_the_options_that_are_shown() -> None:
     real = {
         f"toolgen {group} {name}": {option for one in command.params for option in one.opts}
@@ -543,7 +570,7 @@ def test_every_command_of_the_shell_is_named_and_has_the_options_that_are_shown(
 
 
 def test_every_source_is_named() -> None:
-    text = section(HITL, "## What can be matched")
+    text = section(GATE, "## What can be matched")
     assert {name for name in RESERVED_SOURCES if f"`{name}`" not in text} == set()
 
 
@@ -551,7 +578,7 @@ def test_every_source_is_named() -> None:
 def test_the_steps_that_are_shown_check_the_toolset_and_log_what_is_found(
     folder: Path, text: str | None, code: int, findings: int
 ) -> None:
-    (shown,) = [code for kind, code in blocks(section(HITL, "## In continuous integration")) if kind == "yaml"]
+    (shown,) = [code for kind, code in blocks(section(GATE, "## In continuous integration")) if kind == "yaml"]
     *runs, log = yaml.safe_load(shown)["steps"]
     if text is not None:
         (folder / "approvals.yaml").write_text(text, encoding="utf-8")
@@ -566,7 +593,7 @@ def test_the_steps_that_are_shown_check_the_toolset_and_log_what_is_found(
 
 
 def test_every_finding_is_named_with_its_level() -> None:
-    named = {rule: level for rule, level, _ in tables(section(HITL, "## Check a config against tools"))[0]}
+    named = {rule: level for rule, level, _ in tables(section(GATE, "## Check a config against tools"))[0]}
     assert set(named) == {*RULES, INVALID}
     assert list(named.values()) == sorted(named.values(), key=list(Level).index)
 

@@ -23,6 +23,7 @@
     ├── CredentialsError              references or credentials are not valid; found when they are loaded
     ├── ApprovalError                 a pause cannot be changed or resumed; `status` is the HTTP status it is like
     │   ├── DecisionInvalid           400: the decision is not valid
+    │   ├── NameInvalid               400: a tenant, thread, turn, call id or person is named by what cannot be kept
     │   ├── DecisionForbidden         403: the decider may not decide it
     │   ├── CallerMismatch            403: somebody else than the requester resumes it
     │   ├── PauseUnknown              404: there is no such pause
@@ -195,6 +196,10 @@ class ApprovalError(ToolgenError):
 
 class DecisionInvalid(ApprovalError):
     """The decision is not valid; nothing was changed."""
+
+
+class NameInvalid(ApprovalError, UsageError):
+    """A tenant, thread, turn, call id or person has a name that not every store can keep whole; nothing was changed."""
 
 
 class DecisionForbidden(ApprovalError):

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, update
-from stored_pauses import NOW, Clock, a_call, added, moved, stored_rows, to
+from stored_pauses import NOW, Clock, a_call, a_vote, added, moved, stored_bytes, stored_rows, to
 
-from toolgen.approvals.audit import Entry
-from toolgen.approvals.erase import ranges
+from toolgen.approvals.audit import Entry, last
+from toolgen.approvals.erase import details_of, ranges
+from toolgen.approvals.model import VerdictKind, Vote
 from toolgen.approvals.states import CallState
-from toolgen.approvals.store import JournalKey, Store
+from toolgen.approvals.store import Change, JournalKey, Store
 from toolgen.approvals.tables import audit, calls, remembered
 from toolgen.errors import PauseConflict, StoreError
 from toolgen.result import Sent, ToolResult
@@ -60,7 +62,7 @@ def test_a_purge_leaves_nothing_of_a_person_and_the_chain_whole(store: Store) ->
         remember(store, who[:3], who)
         head = store.head()
     counts = store.purge("ann@example.com", actor="admin")
-    assert counts.to_dict() == {"pauses": 1, "journal": 2, "remembered": 1, "audit": 5, "left": 0}
+    assert counts.to_dict() == {"pauses": 1, "journal": 2, "remembered": 1, "votes": 0, "audit": 6, "left": 0}
     assert store.faults() == [] == store.faults(head)
     assert not [row for row in stored_rows(store) if b"ann@example.com" in row]
     assert column(store, remembered.c.requester) == ["bob"]
@@ -120,6 +122,60 @@ def test_a_purge_of_one_tenant_leaves_the_others(store: Store) -> None:
     )
     assert None not in column(store, audit.c.details, audit.c.tenant == "u")
     assert store.faults() == []
+
+
+def test_what_an_erased_person_said_of_others_is_gone_and_that_somebody_voted_stays(store: Store) -> None:
+    kept, mine = Vote("carl", VerdictKind.approved, NOW, "kept-note-5521"), "note-of-eve@example.com"
+    vote = Vote("eve@example.com", VerdictKind.approved, NOW, mine, (0,))
+    about = {"verdict": "approved"}
+
+    def change(kind: str, **given: Any) -> Any:
+        def made(pause: Any) -> Change:
+            entry = Entry(kind, "t", "eve@example.com", pause.id, "c1", {**about, "detail": mine})
+            return Change(pause.with_call(replace(pause.calls[0], **given)), (entry,))
+
+        return made
+
+    voted, ended = added(store, requester="bob"), added(store, requester="bob", thread=mine[:4])
+    store.change(voted.id, "t", change("decided", votes=(kept, vote)))
+    store.change(ended.id, "t", change("cancelled", state=CallState.cancelled, detail=mine))
+    remember(store, "r1", "bob", data=json.dumps({"owner": "eve@example.com", "scope": "exact"}))
+    before, old = store.head(), stored_shown(store)
+    counts = store.purge("eve@example.com", actor="admin")
+    assert (counts.votes, counts.audit, counts.pauses, counts.left) == (1, 2, 0, 0)
+    after = store.pause(voted.id, "t").calls[0]
+    assert after.votes == (kept, replace(vote, decider="", note=None))
+    assert after.state is CallState.pending
+    assert store.pause(voted.id, "t").revision == 3
+    assert store.pause(ended.id, "t").calls[0].detail == "its content was erased"
+    everything = b"".join(stored_bytes(store)) + repr([store.pause(one.id, "t") for one in (voted, ended)]).encode()
+    for gone in (b"eve@example.com", *old):  # nor is anything there that a key could still open
+        assert gone not in everything
+    assert b"carl" in everything
+    assert column(store, audit.c.kind, audit.c.kind.in_(["decided", "cancelled"])) == ["decided", "cancelled"]
+    assert store.faults() == [] == store.faults(before)
+
+
+def stored_shown(store: Store) -> list[bytes]:
+    return column(store, calls.c.shown)
+
+
+def test_a_vote_of_another_tenant_is_another_persons(store: Store) -> None:
+    pause = added(store, requester="bob")
+    vote = a_vote("eve")
+    entry = Entry("decided", "t", "eve", pause.id, "c1")
+    store.change(pause.id, "t", lambda now: Change(now.with_call(replace(now.calls[0], votes=(vote,))), (entry,)))
+    assert store.purge("eve", actor="admin", tenant="u").to_dict()["votes"] == 0
+    assert store.pause(pause.id, "t").calls[0].votes == (vote,)
+
+
+def test_what_was_said_while_a_purge_began_is_left_whole_for_the_next(memory: Store) -> None:
+    pause = added(memory, requester="bob")
+    with memory.database.change() as connection:
+        until = last(connection)
+        memory.record_in(connection, [Entry("decided", "t", "eve", pause.id, "c1")])
+        assert details_of(connection, "eve", None, [], until) == ([], 1)
+        assert details_of(connection, "eve", None, [], until + 1) == ([until + 1], 0)
 
 
 def test_a_subject_that_is_part_of_another_is_another_person(store: Store) -> None:

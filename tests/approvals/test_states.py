@@ -72,6 +72,7 @@ CHANGED: dict[str, Any] = {
     "tool": "deletePet",
     "endpoint": "DELETE /pets/{petId}",
     "source": "other",
+    "proposed": {"petId": "9"},
 }
 
 
@@ -96,12 +97,30 @@ def test_what_is_over_stays_as_it_is(state: CallState, memory: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"tenant": "u"}, {"requester": "eve"}, {"thread": "x"}, {"turn": "x"}, {"gating_digest": "x"}]
+    "given",
+    [
+        {"tenant": "u"},
+        {"requester": "eve"},
+        {"thread": "x"},
+        {"turn": "x"},
+        {"gating_digest": "x"},
+        {"id": "x"},
+        {"batch": "x"},
+        {"created": NOW + timedelta(days=1)},
+    ],
 )
 def test_what_a_pause_was_made_with_cannot_be_changed(given: dict[str, Any], memory: Store) -> None:
     pause = added(memory)
     with pytest.raises(StoreError, match="made with"):
         memory.change(pause.id, "t", lambda now: Change(replace(now, **given)))
+    assert memory.pause(pause.id, "t") == pause
+
+
+def test_a_pause_keeps_all_of_its_calls(memory: Store) -> None:
+    pause = added(memory, a_call("c1"), a_call("c2"))
+    for calls in (pause.calls[:1], (*pause.calls, a_call("c3"))):
+        with pytest.raises(ValueError, match="zip"):
+            memory.change(pause.id, "t", lambda now, calls=calls: Change(replace(now, calls=calls)))
     assert memory.pause(pause.id, "t") == pause
 
 

@@ -14,6 +14,7 @@ from toolgen.approvals.audit import Entry
 from toolgen.approvals.model import Pause, VerdictKind, Vote
 from toolgen.approvals.states import CallState
 from toolgen.approvals.store import Change, JournalKey, Store, Turn
+from toolgen.approvals.stored import load, write
 from toolgen.approvals.tables import audit, journal
 from toolgen.errors import PauseConflict, PauseUnknown
 from toolgen.result import Sent, ToolResult
@@ -59,6 +60,23 @@ def test_a_pause_of_another_tenant_is_not_there(store: Store) -> None:
     assert store.listed("other") == []
 
 
+def test_two_tenants_with_the_same_names_for_everything_share_nothing(store: Store) -> None:
+    key = JournalKey("t", "thread", "turn", "c1")
+    pauses = [added(store, tenant=tenant, turn="turn", due=NOW) for tenant in ("t", "u")]
+    assert [store.turn(tenant, "thread", "turn").all for tenant in ("t", "u")] == [(pause,) for pause in pauses]
+    assert [store.pauses(tenant, requester="ann") for tenant in ("t", "u")] == [[pause] for pause in pauses]
+    assert store.listed("t", prefix=pauses[1].id) == []
+    assert (store.count_waiting("t"), store.count_waiting()) == (1, 2)
+    claim(store, key)
+    store.finish(key, CallState.executed, ANSWER, [])
+    assert store.carried_out(replace(key, tenant="u"), "f" * 64, "ann") is None
+    assert store.purge("ann", actor="admin", tenant="t").pauses == 1
+    assert store.pause(pauses[1].id, "u") == pauses[1]
+    with store.database.read() as connection:
+        erased = connection.execute(select(audit.c.tenant).where(audit.c.details.is_(None))).scalars()
+        assert set(erased) == {"t"}
+
+
 def test_every_change_has_a_revision_and_none_changes_nothing(store: Store) -> None:
     pause = added(store)
     assert store.change(pause.id, "t", lambda _: None) == pause
@@ -79,10 +97,45 @@ def test_a_change_from_a_state_that_is_not_there_any_more_is_refused(store: Stor
             store.change(pause.id, "t", behind)
         return
     with store.database.change() as connection:
-        before = store._load(connection, pause.id, "t")
+        before = load(connection, pause.id, "t", store._seal)
         connection.execute(text("UPDATE toolgen_calls SET state = 'rejected'"))
         with pytest.raises(PauseConflict, match="c1 is not pending any more"):
-            store._write(connection, before, to(CallState.approved)(before).pause)
+            write(connection, before, to(CallState.approved)(before).pause, store._seal, store.clock())
+
+
+def expired(pause: Pause, _: Turn) -> Change:
+    return to(CallState.expired)(pause)
+
+
+def test_several_pauses_are_changed_together_each_whole_or_not_at_all(store: Store) -> None:
+    made = [added(store) for _ in range(4)]
+    made[1] = moved(store, made[1], CallState.approved)
+    claim(store, JournalKey("t", "thread", made[1].turn, "c1"))  # so that its change fails when half of it is written
+    ids = [pause.id for pause in made]
+
+    def change(pause: Pause, turn: Turn) -> Change | None:
+        assert turn.all == (pause,)
+        if pause.id == ids[2]:
+            return None
+        return to(CallState.executing)(pause) if pause.id == ids[1] else expired(pause, turn)
+
+    changed, failed = store.change_each([*ids, "gone"], change)
+    assert ([pause.id for pause in changed], list(failed)) == ([ids[0], ids[3]], [ids[1]])
+    assert [store.pause(one, "t") for one in (ids[0], ids[3])] == changed
+    assert [store.pause(one.id, "t") for one in made[1:3]] == made[1:3]
+    assert kinds(store) == ["paused"] * 4 + ["approved", "claimed"] + ["expired"] * 2
+    assert store.faults() == []
+
+
+def test_a_pause_that_somebody_is_changing_holds_up_no_other(store: Store) -> None:
+    held, free = added(store), added(store)
+    if store.database.is_sqlite:  # whose writers take turns
+        assert [pause.id for pause in store.change_each([held.id, free.id], expired)[0]] == [held.id, free.id]
+        return
+    with store.database.change() as connection:
+        load(connection, held.id, "t", store._seal, lock=True)
+        changed, failed = store.change_each([held.id, free.id], expired)
+    assert ([pause.id for pause in changed], failed) == ([free.id], {})
 
 
 # The journal
@@ -124,7 +177,7 @@ def test_a_claim_that_ran_out_has_an_unknown_outcome_for_good(store: Store, cloc
     assert found is not None
     assert "its outcome is not known, and it is not repeated" in found.message
     assert journaled(store).state == "outcome_unknown"
-    assert kinds(store) == ["outcome_unknown"]
+    assert kinds(store) == ["claimed", "outcome_unknown"]
     with pytest.raises(PauseConflict, match="not claimed any more"):
         store.finish(KEY, CallState.executed, ANSWER, [])
     assert store.faults() == []
@@ -138,7 +191,7 @@ def test_claims_that_ran_out_are_swept_once(store: Store, clock: Clock) -> None:
     clock.forward(seconds=31)
     assert (store.lapse(clock()), store.lapse(clock())) == (1, 0)
     assert (journaled(store).state, journaled(store, replace(KEY, call="c2")).state) == ("outcome_unknown", "executing")
-    assert kinds(store) == ["outcome_unknown"]
+    assert kinds(store) == ["claimed", "claimed", "outcome_unknown"]
 
 
 def test_a_paused_claim_that_ran_out_is_left_to_its_pause(store: Store, clock: Clock) -> None:
@@ -168,7 +221,7 @@ def test_a_result_is_kept_once(store: Store) -> None:
     store.finish(KEY, CallState.executed, ANSWER, [Entry("ran", "t", "ann")])
     with pytest.raises(PauseConflict):
         store.finish(KEY, CallState.failed, NOTHING, [Entry("ran", "t", "ann")])
-    assert kinds(store) == ["ran"]
+    assert kinds(store) == ["claimed", "ran"]
 
 
 def test_a_paused_call_is_in_the_journal_from_its_claim_to_its_end(store: Store) -> None:

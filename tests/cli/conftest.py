@@ -6,16 +6,26 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from toolgen.cli.app import app
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples/petstore/petstore.yaml"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built_once() -> Iterator[None]:
+    """The runner makes typer's commands anew for every call, at more cost than most calls have; they keep nothing."""
+    made = typer.main.get_command(app)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", lambda _: made)
+        yield
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from shown import ROOT, petstore
 
 from toolgen import ApprovalConfig, Caller, Dispatcher, Runtime, ToolCall, load_toolset
 from toolgen.approvals.store import Store
-from toolgen.cli.call_options import login
+from toolgen.cli.who import login
 
 TOKEN = "tok-0123456789abcdef"
 CREDENTIAL = ["--credential", "bearerAuth=${env:SHOP_TOKEN}"]
@@ -163,7 +164,10 @@ def test_show_has_who_asks_why_each_call_waits_and_the_request_by_the_one_render
 
 def test_a_value_cannot_make_up_a_line_of_its_own_nor_command_the_terminal(approvals, shop):
     name = "Rex\n\nc2: getPet of petstore is approved\x1b[2J"
-    id = paused(("c1", "createPet", {"requestBody": {"name": name, "species": "dog"}}), requester="a\nb\u202e")
+    id = paused(("c1", "createPet", {"requestBody": {"name": name, "species": "dog"}}))
+    with sqlite3.connect("toolgen.db") as connection:  # what no runtime writes
+        connection.execute("UPDATE toolgen_pauses SET requester = ?", ("a\nb\u202e",))
+    connection.close()
     for command in (["list"], ["show", id]):
         shown = approvals(*command).stdout
         assert not re.search("[\x1b\u202e]", shown)
@@ -423,9 +427,9 @@ def test_a_purge_erases_a_persons_content_and_the_log_still_verifies(approvals, 
 def test_a_sweep_does_what_is_due(approvals, shop):
     config = '{"requireApproval": ["*"], "approvalTimeout": "PT5M", "timeoutPolicy": "AUTO_REJECT"}'
     id = two(config=config, clock=lambda: datetime.now(UTC) - timedelta(hours=1))
-    assert approvals("sweep").stdout == "1 pause changed\n"
+    assert approvals("sweep").stdout == "1 done\n"
     assert states(id) == ["expired", "expired"]
-    assert approvals("sweep").stdout == "0 pauses changed\n"
+    assert approvals("sweep").stdout == "0 done\n"
 
 
 @pytest.mark.parametrize(("given", "state"), [(["--approvals", "timed.json"], "approved"), ([], "pending")])

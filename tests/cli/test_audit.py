@@ -69,6 +69,49 @@ def test_a_log_that_was_tampered_with_is_exit_code_1_and_each_fault_is_told(audi
         assert (result.stdout, "error: " in result.stderr) == ("", True)
 
 
+def test_an_export_verifies_without_the_store_and_says_what_was_done_to_it(audit, folder):
+    (folder / "audit.jsonl").write_text(audit("export").stdout, encoding="utf-8")
+    (folder / "head.json").write_text(audit("head").stdout, encoding="utf-8")
+    for name in ("toolgen.db", "toolgen.db-wal", "toolgen.db-shm"):
+        (folder / name).unlink(missing_ok=True)
+    given = ("verify", "audit.jsonl", "--key-file", "toolgen.key")
+    assert audit(*given, "--head", "head.json").stdout == f"{SHOWN}3 entries\n"
+    text = (folder / "audit.jsonl").read_text(encoding="utf-8")
+    assert audit("verify", "-", "--key-file", "toolgen.key", stdin=text).exit_code == 0
+    (folder / "audit.jsonl").write_text(text.replace("approved", "rejected"), encoding="utf-8")
+    edited = audit(*given)
+    assert (edited.exit_code, edited.stdout, "entry 3: its details were changed" in edited.stderr) == (1, "", True)
+    (folder / "audit.jsonl").write_text("".join(text.splitlines(keepends=True)[:2]), encoding="utf-8")
+    assert audit(*given).exit_code == 0
+    assert "cut off" in audit(*given, "--head", "head.json").stderr
+
+
+def test_what_cannot_be_verified_as_an_export_is_told(audit, folder):
+    (folder / "audit.jsonl").write_bytes(b"\xff\n")
+    for given, said in (
+        (["verify", "none.jsonl", "--key-file", "toolgen.key"], "none.jsonl cannot be read"),
+        (["verify", "audit.jsonl", "--key-file", "toolgen.key"], "is not what `toolgen audit export` prints"),
+        (["verify", "audit.jsonl", "--store", "sqlite:///toolgen.db"], "leave out --store"),
+        (["verify", "-", "--head", "-"], "stdin is one file"),
+    ):
+        result = audit(*given)
+        assert (result.exit_code, result.stdout) == (2, ""), given
+        assert said in result.stderr
+    assert "there is no key" in audit("verify", "audit.jsonl").stderr
+
+
+def test_a_sweep_keeps_a_head_that_finds_what_was_cut_off_since(audit, toolgen, folder):
+    swept = ("approvals", "sweep", "--audit-head", "head.json")
+    assert toolgen(*swept).exit_code == 0
+    before = (folder / "head.json").read_bytes()
+    assert audit("verify", "--head", "head.json").stdout == f"{SHOWN}3 entries\n"
+    change("DELETE FROM toolgen_audit WHERE seq = 3")
+    failed = toolgen(*swept)
+    assert (failed.exit_code, "does not go on from entry 3" in failed.stderr) == (1, True)
+    assert (folder / "head.json").read_bytes() == before
+    assert audit("verify", "--head", "head.json").exit_code == 1
+
+
 def test_an_end_that_was_cut_off_is_found_against_the_head(audit, folder):
     (folder / "head.json").write_text(audit("head").stdout, encoding="utf-8")
     change("DELETE FROM toolgen_audit WHERE seq = 3")

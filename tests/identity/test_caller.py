@@ -9,6 +9,7 @@ import logging
 import pickle
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -82,6 +83,8 @@ def test_a_blank_token_is_none_and_others_are_trimmed(token: Any) -> None:
         {"token": TOKEN.encode()},
         {"tenant": " "},
         {"tenant": None},
+        {"expires": datetime(2026, 1, 1)},
+        {"expires": 1767225600},
         {"context": {"a": object()}},
         {"context": {"a": float("nan")}},
         {"context": {5: "a"}},

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -54,6 +56,7 @@ def failing(caller: Caller, origin: Origin) -> str:
     [
         (now, None, "no caller is bound"),
         (now, Caller("u", None, "https://api.example"), "the caller has none"),
+        (now, replace(CALLER, expires=datetime(2026, 1, 1, tzinfo=UTC)), "has expired"),
         (failing, CALLER, "failed: RuntimeError"),
         (lambda *_: "  ", CALLER, "returned no token"),
         (lambda *_: None, CALLER, "returned no token"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ def test_the_secrets_that_were_used_are_told_and_others_are_not() -> None:
         ({"caller": None}, "no caller is bound"),
         ({"caller": Caller("u", None, "https://api.example")}, "the caller has none"),
         ({"caller": Caller("u", "  ", "https://api.example")}, "the caller has none"),
+        ({"caller": Caller("u", "t", "https://api.example", expires=datetime(2026, 1, 1, tzinfo=UTC))}, "has expired"),
         ({"caller": Caller("u", "tok-5f0c9d")}, "which is not known"),
         ({"origin": THERE}, "goes to https://other.example"),
         ({"origin": Origin("http", "api.example", 80)}, "goes to http://api.example"),

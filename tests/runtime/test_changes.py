@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -62,8 +63,14 @@ TOOLS: dict[str, tuple[Any, str]] = {
         {"put": operation(requestBody={"content": {"application/json": {"schema": {"type": "object"}}}})},
         "the tool has changed",
     ),
+    "schema that refuses it": (
+        {"put": operation(parameters=[parameter("id", "path"), parameter("more", required=True)])},
+        "the arguments are not valid any more",
+    ),
     "query": ({"put": renamed("q", "r")}, "the tool has changed"),
     "header": ({"put": renamed("X-Trace", "X-Other")}, "the tool has changed"),
+    "security": ({"put": operation(security=[{"user": []}])}, "the tool has changed"),
+    "server": ({"put": operation(servers=[{"url": "https://other.example"}])}, "the tool has changed"),
 }
 
 
@@ -110,6 +117,8 @@ async def test_a_request_that_is_another_one_by_now_does_not_run(world: World, w
     assert results["c1"].refused is Refused.not_executed
     assert "the request has changed" in results["c1"].message
     assert world.sent == []
+    (entry,) = world.audit("not_executed")
+    assert entry.details["detail"] == "the request has changed since"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +216,13 @@ async def test_the_validity_is_looked_at_again_when_the_credential_has_come(worl
 
 
 @pytest.mark.parametrize(
-    "caller", [replace(ANN, token=None), replace(ANN, token=" "), replace(ANN, origin="https://elsewhere.example")]
+    "caller",
+    [
+        replace(ANN, token=None),
+        replace(ANN, token=" "),
+        replace(ANN, expires=datetime(2026, 1, 1, tzinfo=UTC)),
+        replace(ANN, origin="https://elsewhere.example"),
+    ],
 )
 @runs
 async def test_without_the_requester_s_token_the_call_is_not_executed_and_the_others_run(
@@ -241,6 +256,7 @@ async def test_one_call_that_changed_does_not_cost_the_others(world: World) -> N
     results = await runtime.resume(pause.id, caller=ANN)
     assert (results["c1"].ok, results["c2"].refused) == (True, Refused.not_executed)
     assert world.lines == ["POST /pets"]
+    assert [one.call for one in world.audit("claimed")] == ["c1"], "what changed is not even claimed"
 
 
 def gone(name: str) -> str:
@@ -296,3 +312,4 @@ async def test_the_claim_is_made_for_what_was_approved(world: World) -> None:
     runtime: Runtime = world.runtime(WAITS, sources=[world.dispatcher(exchange={"https://api.example": exchanged})])
     results = await runtime.resume(pause.id, caller=replace(ANN, origin="https://elsewhere.example"))
     assert (results["c1"].refused, world.sent) == (Refused.cancelled, [])
+    assert world.audit("late") == [], "there is no result that could be late"

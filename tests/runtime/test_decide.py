@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -24,8 +25,9 @@ from small_runtimes import (
 )
 
 from toolgen import Decider, Decision, Remember, Runtime, Verdict
+from toolgen.approvals.binding import arguments_digest
 from toolgen.approvals.model import LARGEST_AMENDMENT, LONGEST_NOTE, Scope
-from toolgen.errors import ApprovalError, DecisionForbidden, DecisionInvalid, PauseConflict, PauseUnknown
+from toolgen.errors import ApprovalError, DecisionForbidden, DecisionInvalid, NameInvalid, PauseConflict, PauseUnknown
 from toolgen.result import Refused
 
 WAITS = config(requireApproval=["*"])
@@ -42,6 +44,7 @@ NOT_VALID: dict[str, tuple[Any, str]] = {
     "another word": (Decision("yes"), "verdict"),
     "no text": (Decision(True), "verdict"),  # type: ignore[arg-type]
     "note too long": (Decision("approved", note="x" * (LONGEST_NOTE + 1)), "note"),
+    "note that cannot be sent": (Decision("approved", note="half \ud83d"), "note"),
     "note no text": (Decision("approved", note=5), "note"),  # type: ignore[arg-type]
     "unknown call": (on("nope"), "calls.nope"),
     "no verdict on a call": (on(verdict=None), "calls.c1.verdict"),
@@ -61,6 +64,16 @@ NOT_VALID: dict[str, tuple[Any, str]] = {
     "remembered fields for another scope": (on(remember=Remember(Scope.exact, ("a",))), "calls.c1.remember.scope"),
     "remembered for no use": (on(remember=Remember(uses=0)), "calls.c1.remember.uses"),
     "destructive and remembered": (on("d1", remember=Remember()), "calls.d1.remember"),
+    "remembered until no time": (on(remember=Remember(until=datetime(2027, 1, 1))), "calls.c1.remember.until"),
+    "nothing listed and the others wait": (Decision("approved", others_wait=True), "calls"),
+    "amended with an argument there is not": (on(arguments={**GOOD, "more": 1}), "calls.c1.arguments"),
+    "one amended well and one not": (
+        Decision(
+            "approved",
+            calls={"c1": Verdict("approved", arguments=GOOD), "d1": Verdict("approved", arguments={"id": ""})},
+        ),
+        "calls.d1.arguments",
+    ),
 }
 
 
@@ -68,14 +81,42 @@ NOT_VALID: dict[str, tuple[Any, str]] = {
 @runs
 async def test_a_decision_that_is_not_valid_changes_nothing(world: World, what: str) -> None:
     decision, where = NOT_VALID[what]
-    runtime = world.runtime(WAITS)
+    timed = config(requireApproval=["*"], approvalTimeout="PT1H", timeoutPolicy="AUTO_REJECT")
+    told: list[str] = []
+    runtime = world.runtime(timed, on_change=lambda pause, what: told.append(what))
     pause = await paused(runtime, add(), remove())
+    entries = world.audit()
     with pytest.raises(DecisionInvalid) as caught:
         await runtime.decide(pause.id, decision, decider=BOB)
     assert caught.value.status == 400
     assert any(problem.where.startswith(where) for problem in caught.value.problems), caught.value.problems
-    assert world.store.pause(pause.id, "default") == pause
-    assert world.audit("decided") == []
+    assert world.store.pause(pause.id, "default") == pause, "state, votes, revision and due time"
+    assert (world.audit(), told) == (entries, ["paused"])
+    await runtime.decide(pause.id, APPROVED, decider=BOB)
+    assert await state(runtime, pause) == {"c1": "approved", "d1": "approved"}
+
+
+@runs
+async def test_a_decision_that_is_refused_for_another_reason_changes_nothing_either(world: World) -> None:
+    runtime = world.runtime(RULES)
+    over, pause = await paused(runtime), await paused(runtime, add(), remove())
+    await runtime.decide(over.id, REJECTED, decider=BOB)
+    before = world.store.pause(over.id, "default"), pause
+    entries = world.audit()
+    refusals: list[tuple[str, Decision, Decider, type[ApprovalError]]] = [
+        ("nope", APPROVED, BOB, PauseUnknown),
+        (pause.id, APPROVED, replace(BOB, tenant="other"), PauseUnknown),
+        (over.id, APPROVED, BOB, PauseConflict),
+        (pause.id, replace(APPROVED, revision=7), BOB, PauseConflict),
+        (pause.id, APPROVED, Decider("b\nob"), NameInvalid),
+        (pause.id, on("d1"), EVE, DecisionForbidden),
+    ]
+    for pause_id, decision, decider, kind in refusals:
+        with pytest.raises(kind):
+            await runtime.decide(pause_id, decision, decider=decider)
+    assert (world.store.pause(over.id, "default"), world.store.pause(pause.id, "default")) == before
+    (refused,) = world.audit()[len(entries) :]
+    assert (world.audit()[:-1], refused.kind, refused.pause) == (entries, "refused", pause.id)
 
 
 @runs
@@ -286,6 +327,7 @@ async def test_an_amended_call_is_the_one_that_runs_and_the_model_is_told(world:
     assert result.ok
     (entry,) = world.audit("decided")
     assert entry.details["amends"] == pause.calls[0].fingerprint
+    assert entry.details["argumentsDigest"] == arguments_digest(world.store.keys, GOOD)
     assert "Max" not in str([one.to_dict() for one in world.audit()])
 
 
@@ -313,7 +355,7 @@ async def test_an_amended_call_is_classified_again_and_the_stricter_rule_holds(w
 @runs
 async def test_the_decision_hook_is_asked_about_the_amended_call(world: World) -> None:
     async def hook(call: Any, caller: Any) -> Any:
-        return "denied" if "Max" in str(call.preview) else None
+        return "denied" if "Max" in str(call.preview) else "allowed"
 
     runtime = world.runtime(WAITS, decision_hook=hook)
     pause = await paused(runtime)
@@ -372,8 +414,31 @@ async def test_a_pause_is_decided_at_any_time_and_call_by_call_id(world: World) 
 def test_the_status_of_each_error_is_that_of_http() -> None:
     assert {kind.__name__: kind.status for kind in ApprovalError.__subclasses__()} == {
         "DecisionInvalid": 400,
+        "NameInvalid": 400,
         "DecisionForbidden": 403,
         "CallerMismatch": 403,
         "PauseUnknown": 404,
         "PauseConflict": 409,
     }
+
+
+@runs
+async def test_each_verdict_is_one_entry_with_who_whom_what_and_when_and_never_what_was_said(world: World) -> None:
+    runtime = world.runtime(WAITS)
+    pause = await paused(runtime, add("c1"), edit("c2"), caller=replace(ANN, tenant="one"))
+    world.clock.passes(minutes=3)
+    decision = Decision("approved", calls={"c2": Verdict("rejected", "kept-note-7361")})
+    bob = replace(BOB, tenant="one")
+    await runtime.decide(pause.id, decision, decider=bob)
+    with pytest.raises(PauseConflict):
+        await runtime.decide(pause.id, decision, decider=bob)
+    found = world.audit("decided")
+    assert [(one.pause, one.call, one.tenant, one.at) for one in found] == [
+        (pause.id, name, "one", world.clock.now) for name in ("c1", "c2")
+    ]
+    said = [[one.details[key] for key in ("actor", "requester", "tool", "verdict", "note")] for one in found]
+    assert said == [["bob", "ann", "add", "approved", False], ["bob", "ann", "edit", "rejected", True]]
+    for entry, call in zip(found, pause.calls, strict=True):
+        assert entry.details["fingerprint"] == call.fingerprint
+        assert entry.details["argumentsDigest"] == arguments_digest(world.store.keys, call.arguments)
+    assert "kept-note-7361" not in str([one.to_dict() for one in world.audit()])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runtimes import ANN, APPROVED, BOB, World, add, config, edit, listing, paused, remove, runs
 
+from toolgen import functions
 from toolgen.policy.outcomes import Outcome, ToolCall
 from toolgen.result import Refused
 
@@ -105,3 +108,40 @@ async def test_unknown_tools_stay_denied_under_any_layer(world: World) -> None:
     layered = world.runtime(config(unmatched="allow")).layered(config(unmatched="requireWrites", exempt=["*"]))
     found = await layered.submit([ToolCall("c1", "nope", {})], caller=ANN)
     assert found.results["c1"].refused is Refused.denied
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@runs
+async def test_a_pause_of_a_sub_agent_reaches_whoever_watches_the_top_and_is_decided_and_resumed_there(
+    world: World, restarted: bool
+) -> None:
+    """An agent calls a sub-agent as a tool, which calls tools of its own in a thread below that of the agent."""
+    told: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def delegate(task: str) -> str:
+        found = await top.submit([add("s1", task)], thread="chat/helper", turn="1")
+        assert found.pause is not None
+        if restarted:
+            return f"waits for a person: {found.pause.id}"
+        return str((await top.wait(found.pause.id))["s1"].body)
+
+    sources = [world.dispatcher(), functions({"delegate": delegate})]
+    approvals = config(unmatched="allow", requireApproval=["add"])
+    top = world.runtime(approvals, sources=sources, on_change=lambda pause, what: told.put_nowait((pause, what)))
+    call = ToolCall("c1", "delegate", {"task": "Rex"})
+    running = asyncio.create_task(top.submit([call], caller=ANN, thread="chat", turn="1"))
+    pause, what = await told.get()
+    assert (what, pause.thread, pause.requester) == ("paused", "chat/helper", "ann"), "for whom the agent runs"
+    assert [one.id for one in world.store.listed(waiting=True)] == [pause.id]
+    if restarted:
+        result = (await running).results["c1"]
+        assert pause.id in str(result.body)
+        top = world.runtime(approvals, sources=sources)
+    await top.decide(pause.id, APPROVED, decider=BOB)
+    if restarted:
+        assert (await top.resume(pause.id, caller=ANN))["s1"].body == {"number": 1}
+        again = await top.submit([call], caller=ANN, thread="chat", turn="1")
+        assert again.results["c1"] == result, "the sub-agent is not run again"
+    else:
+        assert (await running).results["c1"].body == "{'number': 1}"
+    assert world.lines == ["POST /pets"]

@@ -169,6 +169,44 @@ def test_a_store_that_was_opened_by_its_url_is_closed_and_one_that_was_given_is_
     given.close()
 
 
+def test_the_store_is_open_until_the_last_event_loop_has_left(tmp_path: Any) -> None:
+    one = Runtime(functions({"note": Log().note}), config(), store=f"sqlite:///{tmp_path / 'a.db'}")
+    closed: list[bool] = []
+    close = one.store.close
+    one.store.close = lambda: (closed.append(True), close())[1]  # type: ignore[method-assign]
+
+    async def enter_and_leave() -> None:
+        async with one:
+            await paused(one)
+
+    with one.sync:
+        asyncio.run(enter_and_leave())
+        assert closed == []
+    assert closed == [True]
+
+
+def test_what_runs_in_the_background_rests_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolgen.runtime import life
+
+    monkeypatch.setattr(life, "EVERY", 600.0)
+    done: list[int] = []
+
+    async def work() -> int:
+        done.append(1)
+        return 1
+
+    async def run() -> None:
+        task = asyncio.create_task(life._forever("work", work))
+        await until(lambda: bool(done))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert len(done) == 1
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(run())
+
+
 def test_what_is_in_memory_is_there_after_the_block() -> None:
     async def run() -> None:
         one = runtime(Log())

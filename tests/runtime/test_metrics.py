@@ -95,6 +95,29 @@ def test_guards_and_calls_that_did_not_wait_are_counted(meters: Meters) -> None:
     assert meters.of("outcomes") == {(False, "executed"): 1}
 
 
+def test_each_guard_is_counted_by_its_name_and_what_time_approved_as_automated(meters: Meters) -> None:
+    from toolgen.approvals.model import LARGEST_ARGUMENTS
+
+    async def run() -> None:
+        clock = Clock()
+        rule = {"match": "note", "approvalTimeout": "PT10M", "timeoutPolicy": "AUTO_APPROVE"}
+        given = config(requireApproval=["note"], rules=[rule], maxAutoApprovalsPerTurn=1, onNoProgress="ABORT")
+        made = runtime(Log(), given, store=memory_store(clock))
+
+        async def asked(name: str, text: str) -> None:
+            await made.submit([ToolCall(name, "note", {"text": text})], caller=ADA, thread="t", turn="1")
+            clock.move(timedelta(minutes=11))
+            await made.sweep()
+
+        await asked("c0", "x" * LARGEST_ARGUMENTS)
+        for name, text in (("c1", "a"), ("c2", "a"), ("c3", "b")):
+            await asked(name, text)
+
+    asyncio.run(run())
+    assert meters.of("guards") == {("size-cap",): 1, ("no-progress",): 1, ("timeout",): 1}
+    assert meters.of("decisions") == {(True, "approved"): 1}
+
+
 def test_no_tool_person_tenant_or_argument_is_in_what_is_counted(meters: Meters) -> None:
     async def run() -> None:
         made = runtime(Log())

@@ -86,6 +86,7 @@ def test_what_happens_to_a_pause_is_told_with_who_and_what_and_no_argument(serve
             "requester": "ada",
             "status": "pending",
             "tools": ["note"],
+            "revision": 1,
             "due": pause.due.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "calls": [{"id": "c0", "tool": "note", "source": "builtin", "state": "pending"}],
             "review": f"https://review.example/p/{pause.id}",
@@ -186,6 +187,45 @@ def test_a_message_is_given_up_in_the_end(server: RawServer, clock: Clock, monke
             await made.sweep()
             clock.move(timedelta(days=1))
         assert (len(server.requests), waiting(made)) == (2, 0)
+        await made.aclose()
+
+    asyncio.run(run())
+
+
+def test_what_was_accepted_is_counted_and_what_is_given_up_is_said_once(
+    server: RawServer, clock: Clock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgen.runtime.notices.MOST_ATTEMPTS", 2)
+
+    async def run() -> None:
+        made = runtime(Log(), store=memory_store(clock), webhook=server.url)
+        notices = made.life.notices
+        assert notices is not None
+        for thread in ("1", "2"):
+            await paused(made, thread=thread)
+        assert await notices.deliver() == 2
+        assert await notices.deliver() == 0
+        server.script = answering(lambda _: answer(500))
+        await paused(made, thread="3")
+        for given_up in (False, True):
+            caplog.clear()
+            assert await notices.deliver() == 0
+            assert ["it is given up" in one.getMessage() for one in caplog.records] == [given_up]
+            clock.move(timedelta(days=1))
+        await made.aclose()
+
+    asyncio.run(run())
+
+
+def test_of_a_pause_that_is_gone_nothing_is_told(server: RawServer, clock: Clock) -> None:
+    from toolgen.approvals.audit import Entry
+
+    async def run() -> None:
+        made = runtime(Log(), store=memory_store(clock), webhook=server.url)
+        notices = made.life.notices
+        assert notices is not None
+        made.store.record([Entry("paused", "default", "ada", "gone")])
+        assert (await notices.deliver(), server.requests, waiting(made)) == (0, [], 0)
         await made.aclose()
 
     asyncio.run(run())

@@ -9,6 +9,7 @@ import pytest
 from small_runtimes import ANN, APPROVED, BOB, World, add, config, edit, listing, paused, remove, runs, state
 
 from toolgen import Caller, Decision, Runtime, ToolCall, Verdict
+from toolgen.approvals.binding import arguments_digest
 from toolgen.approvals.model import LARGEST_ARGUMENTS, LARGEST_STATE
 from toolgen.errors import PauseConflict, StoreError, UsageError
 from toolgen.policy.config import TimeoutPolicy
@@ -30,6 +31,8 @@ async def test_what_needs_nobody_runs_first_and_once_and_only_the_rest_pauses(wo
     assert sorted(found.pause.executed) == ["c2", "c3"]
     assert list(found.results) == ["c2", "c3", "c4", "c6"]
     assert found.results["c4"].refused is Refused.denied
+    (denied,) = world.audit("denied")
+    assert denied.details["argumentsDigest"] == arguments_digest(world.store.keys, calls[3].arguments)
     assert found.results["c6"].problems
     assert sorted(world.lines) == ["GET /pets", "PUT /pets/1"]
     await runtime.decide(found.pause.id, APPROVED, decider=BOB)
@@ -48,6 +51,10 @@ async def test_a_pause_keeps_what_a_person_and_the_host_need_and_no_secret(world
     assert kept.message == "add, edit waits"
     assert host_state(kept) == b"mine"
     assert "token-of-ann" not in f"{kept.to_dict()} {kept!r} {kept.state!r}"
+    (entry,) = world.audit("paused")
+    digests = [arguments_digest(world.store.keys, call.arguments) for call in kept.calls]
+    assert [one["argumentsDigest"] for one in entry.details["calls"]] == digests
+    assert len({*digests, None}) == 3
     assert "Rex" not in str([entry.to_dict() for entry in world.audit()])
     with pytest.raises(UsageError):
         await paused(world.runtime(given), state=b"x" * (LARGEST_STATE + 1))
@@ -155,6 +162,8 @@ async def test_a_write_that_needs_nobody_is_in_the_journal_before_it_is_sent_and
     await runtime.submit([edit("c1")], **TURN)
     assert seen == [[], [("c1", "executing")]]
     assert [one.details["state"] for one in world.audit("ran")] == ["executed"]
+    (claimed,), (ran,) = world.audit("claimed"), world.audit("ran")
+    assert (claimed.call, claimed.details["fingerprint"]) == ("c1", ran.details["fingerprint"])
 
 
 @runs
@@ -252,6 +261,46 @@ async def test_a_person_s_decision_or_another_batch_is_progress(world: World, by
     else:
         await by_time(world, runtime, 5, "Max")
     assert (await by_time(world, runtime, 6)).pause.due is not None
+
+
+@pytest.mark.parametrize("action", ["WAIT_FOR_HUMAN", "AUTO_REJECT", "ABORT"])
+@runs
+async def test_where_time_may_approve_one_call_the_second_of_the_same_is_no_progress(world: World, action: str) -> None:
+    rule = {"match": "*", "timeoutPolicy": "AUTO_REJECT", "approvalTimeout": "PT5M"}
+    given = config(requireApproval=["*"], rules=[rule], onNoProgress=action, maxAutoApprovalsPerTurn=1)
+    first, second = [await by_time(world, world.runtime(given), number) for number in range(2)]
+    assert first.pause.due is not None
+    assert (second.pause is None) == (action != "WAIT_FOR_HUMAN"), "counted from process to process"
+    assert [one.details["action"] for one in world.audit("guard")] == [action]
+    other = await by_time(world, world.runtime(given), 3, "Max")
+    assert other.pause is not None, "another batch is progress, also after that"
+
+
+@runs
+async def test_one_verdict_of_a_person_in_a_batch_is_progress_and_so_is_their_answer_to_one_that_was_stopped(
+    world: World,
+) -> None:
+    rule = {"match": "*", "timeoutPolicy": "AUTO_REJECT", "approvalTimeout": "PT5M"}
+    runtime = world.runtime(config(requireApproval=["*"], rules=[rule], maxPausesPerTurn=10))
+
+    async def asked(number: int, verdict: str | None) -> Any:
+        ids = [f"a{number}", f"b{number}"]
+        pause = await paused(runtime, add(ids[0]), edit(ids[1]), thread="t", turn="1")
+        if verdict is not None:
+            one = Decision("rejected", calls={ids[0]: Verdict(verdict)}, others_wait=True)
+            await runtime.decide(pause.id, one, decider=BOB)
+        world.clock.passes(minutes=6)
+        await runtime.sweep()
+        return pause
+
+    counted = [(await asked(n, verdict)).unattended for n, verdict in enumerate([None, None, None])]
+    assert counted == [0, 1, 2]
+    last = world.store.turn("default", "t", "1").last
+    assert last is not None
+    assert last.due is None, "it waits for a person"
+    await runtime.decide(last.id, Decision("rejected"), decider=BOB)
+    counted = [(await asked(n, verdict)).unattended for n, verdict in enumerate(["rejected", None, None], 5)]
+    assert counted == [0, 0, 1]
 
 
 @runs

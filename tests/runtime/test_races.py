@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
-from small_runtimes import ANN, APPROVED, REJECTED, World, add, config, paused, runs
+import pytest
+from small_runtimes import ANN, APPROVED, BOB, REJECTED, World, add, config, paused, runs, state
 
-from toolgen import Decider, Runtime
+from toolgen import Decider, Decision, Runtime, Verdict
 from toolgen.errors import PauseConflict
 
 WAITS = config(requireApproval=["*"])
@@ -101,28 +103,50 @@ def test_the_same_batch_submitted_twenty_times_at_once_is_one_pause(stored: Worl
     assert len(stored.store.pauses()) == 1
 
 
-@runs
-async def test_a_vote_on_a_call_that_was_amended_meanwhile_does_not_count(world: World) -> None:
-    """Between the look and the write another decider amends: what the first one saw is not what would run."""
-    import pytest
-
-    from toolgen import Decision, Verdict
-
-    layers = [config(requireApproval=["*"], approvers=[name]) for name in ("bob", "eve")]
-    runtime = world.runtime(layers)
-    pause = await paused(runtime)
-    amended = Decision("approved", calls={"c1": Verdict("approved", arguments={"requestBody": {"name": "Max"}})})
+def between(runtime: Runtime, does: Callable[[], Any]) -> None:
+    """Have something happen between the look of the next decision at its pause and its write."""
     in_store, first = runtime.in_store, True
 
     async def slow(do: Any, *arguments: Any, **named: Any) -> Any:
         nonlocal first
         if first and do == runtime.store.change:
             first = False
-            await runtime.decide(pause.id, amended, decider=Decider("eve"))
+            await does()
         return await in_store(do, *arguments, **named)
 
     runtime.in_store = slow  # type: ignore[method-assign]
+
+
+EVE = Decider("eve")
+AMENDED = Decision("approved", calls={"c1": Verdict("approved", arguments={"requestBody": {"name": "Max"}})})
+
+
+@pytest.mark.parametrize(("late", "early"), [(APPROVED, AMENDED), (AMENDED, APPROVED)], ids=["vote", "amendment"])
+@runs
+async def test_neither_a_vote_nor_an_amendment_counts_for_a_call_that_is_another_by_now(
+    world: World, late: Decision, early: Decision
+) -> None:
+    """What the one who is late saw is not what would run; and an amendment takes no vote that it did not see."""
+    layers = [config(requireApproval=["*"], approvers=[name]) for name in ("bob", "eve")]
+    runtime = world.runtime(layers)
+    pause = await paused(runtime)
+    between(runtime, lambda: runtime.decide(pause.id, early, decider=EVE))
     with pytest.raises(PauseConflict):
-        await runtime.decide(pause.id, APPROVED, decider=Decider("bob"))
+        await runtime.decide(pause.id, late, decider=BOB)
     now = world.store.pause(pause.id, "default").calls[0]
     assert (now.state.value, [vote.decider for vote in now.votes]) == ("pending", ["eve"])
+
+
+@runs
+async def test_a_batch_of_which_a_call_was_decided_meanwhile_is_looked_at_again_and_another_call_is_not(
+    world: World,
+) -> None:
+    runtime = world.runtime(WAITS)
+    no = Decision("rejected", calls={"c1": Verdict("rejected")}, others_wait=True)
+    yes = Decision("approved", calls={"c2": Verdict("approved")}, others_wait=True)
+    for late, expected in ((APPROVED, "pending"), (yes, "approved")):
+        pause = await paused(runtime, add("c1"), add("c2"))
+        between(runtime, lambda pause=pause: runtime.decide(pause.id, no, decider=EVE))  # type: ignore[misc]
+        with pytest.raises(PauseConflict, match="meanwhile") if late is APPROVED else nullcontext():
+            await runtime.decide(pause.id, late, decider=BOB)
+        assert await state(runtime, pause) == {"c1": "rejected", "c2": expected}

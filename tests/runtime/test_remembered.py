@@ -133,6 +133,7 @@ async def test_people_list_and_revoke_it(world: World) -> None:
         "bob", "ann", "edit", Scope.fields, ("id", "q"),
     )  # fmt: skip
     assert "Rex" not in str(kept.to_dict())
+    assert (kept.to_dict()["scope"], kept.to_dict()["usesLeft"], kept.to_dict()["until"]) == ("fields", None, None)
     assert await runtime.remembered.listed(tenant="other") == []
     with pytest.raises(PauseUnknown):
         await runtime.remembered.revoke(kept.id, actor="bob", tenant="other")
@@ -182,3 +183,74 @@ async def test_a_call_that_ran_by_it_is_replayed_and_takes_no_second_use(world: 
     assert first == second
     assert first.ok
     assert len(world.sent) == 1
+
+
+@runs
+async def test_the_newest_are_listed_first_and_each_person_s_alone(world: World) -> None:
+    runtime = await remembering(world, Remember())
+    world.clock.passes(minutes=1)
+    await remembering(world, Remember(Scope.endpoint), changed(id="2"))
+    pause = await paused(runtime, caller=replace(ANN, subject="eve"))
+    await runtime.decide(
+        pause.id, Decision("approved", calls={"c1": Verdict("approved", remember=Remember())}), decider=BOB
+    )
+    assert [one.scope for one in await runtime.remembered.listed(requester="ann")] == [Scope.endpoint, Scope.exact]
+    assert [one.requester for one in await runtime.remembered.listed(requester="eve")] == ["eve"]
+    assert len(await runtime.remembered.listed()) == 3
+
+
+@runs
+async def test_nothing_is_remembered_before_everybody_who_has_to_has_approved(world: World) -> None:
+    layers = [config(requireApproval=["*"], approvers=[name]) for name in ("bob", "eve")]
+    runtime = await remembering(world, Remember(), given=layers)
+    assert await runtime.remembered.listed() == []
+
+
+@runs
+async def test_nothing_is_remembered_for_a_requester_nobody_knows(world: World) -> None:
+    runtime = world.runtime(WAITS)
+    pause = await paused(runtime, edit(), caller=None)
+    wish = {"c1": Verdict("approved", remember=Remember(Scope.endpoint))}
+    await runtime.decide(pause.id, Decision("approved", calls=wish), decider=BOB)
+    assert (await runtime.submit([edit()])).pause is not None
+
+
+@runs
+async def test_a_reload_ends_what_is_of_its_source_and_ends_it_once(world: World) -> None:
+    from toolgen import functions
+
+    def note(text: str) -> str:
+        return text
+
+    runtime = world.runtime(WAITS, sources=[world.dispatcher(), functions({"note": note})])
+    for call in (edit(), edit()._replace(name="note", arguments={"text": "x"})):
+        pause = await paused(runtime, call)
+        wish = {"c1": Verdict("approved", remember=Remember(Scope.endpoint))}
+        await runtime.decide(pause.id, Decision("approved", calls=wish), decider=BOB)
+    await runtime.reload(pets())
+    assert world.audit("revoked") == [], "nothing has changed"
+    for path in ("/pet/{id}", "/animals/{id}"):
+        await runtime.reload(pets(path=path))
+    assert {one.tool: one.revoked is not None for one in await runtime.remembered.listed()} == {
+        "edit": True, "note": False,
+    }  # fmt: skip
+    assert len(world.audit("revoked")) == 1
+
+
+@runs
+async def test_one_is_used_and_revoked_and_the_others_stay(world: World) -> None:
+    runtime = await remembering(world, Remember(uses=2))
+    world.clock.passes(minutes=1)
+    await remembering(world, Remember(uses=2), changed(id="2"))
+    assert await runs_at_once(runtime)
+    second, first = await runtime.remembered.listed()
+    assert (first.left, second.left) == (1, 2)
+    with pytest.raises(PauseUnknown):
+        await runtime.remembered.revoke("nope", actor="bob", tenant="default")
+    await runtime.remembered.revoke(second.id, actor="bob", tenant="default")
+    await runtime.remembered.revoke(second.id, actor="bob", tenant="default")
+    second, first = await runtime.remembered.listed()
+    assert (first.revoked, second.revoked) == (None, world.clock.now)
+    assert len(world.audit("revoked")) == 1
+    assert await runs_at_once(runtime)
+    assert not await runs_at_once(runtime, changed(id="2"))

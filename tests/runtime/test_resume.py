@@ -12,6 +12,7 @@ from small_runtimes import ANN, APPROVED, BOB, REJECTED, World, add, config, edi
 
 from toolgen import Caller, Decision, Dispatcher, Runtime, ToolResult, functions
 from toolgen.approvals.states import CallState
+from toolgen.approvals.store import JournalKey
 from toolgen.errors import DispatchRefused, PauseConflict, PauseUnknown, StoreError, ToolgenError
 from toolgen.result import Refused, Sent
 from toolgen.runtime.results import result_of
@@ -265,3 +266,60 @@ async def test_no_result_of_a_call_that_did_not_run_reads_like_an_error_to_try_a
     assert len(texts) == 9
     for text in texts:
         assert not any(word in text.lower() for word in RETRYABLE), text
+
+
+@runs
+async def test_the_same_call_id_in_another_turn_is_another_call_and_each_has_its_own_result(world: World) -> None:
+    runtime = world.runtime(WAITS)
+    pauses = [await approved(runtime, add("c1"), thread="t", turn=turn) for turn in ("1", "2")]
+    bodies = [(await runtime.resume(pause.id, caller=ANN))["c1"].body for pause in (*pauses, *pauses)]
+    assert bodies == [{"number": 1}, {"number": 2}] * 2
+    assert world.lines == ["POST /pets"] * 2
+
+
+async def succeeds() -> ToolResult:
+    return ToolResult(True, Sent.answered)
+
+
+@runs
+async def test_a_call_that_never_left_without_a_pause_and_waits_by_now_runs_once_it_is_approved(world: World) -> None:
+    named: dict[str, Any] = {"thread": "t", "turn": "1"}
+    free = world.runtime(config(unmatched="allow"), sources=[Source(DispatchRefused("no way there"))])
+    assert not (await free.submit([act()], caller=ANN, **named)).results["a1"].ok
+    source = Source(succeeds)
+    runtime = world.runtime(WAITS, sources=[source])
+    pause = await approved(runtime, act(), **named)
+    for _ in range(2):
+        assert (await runtime.resume(pause.id, caller=ANN))["a1"].ok
+    assert source.ran == 1
+
+
+@runs
+async def test_an_approved_call_that_was_made_outside_of_its_pause_is_not_made_again_and_says_so(world: World) -> None:
+    source = Source(succeeds)
+    runtime = world.runtime(WAITS, sources=[source])
+    pause = await approved(runtime, act())
+    key = JournalKey(pause.tenant, pause.thread, pause.turn, "a1")  # of a process that does not ask, at the same time
+    world.store.claim(key, pause.calls[0].fingerprint, requester="ann", worker="other", lease=runtime.lease())
+    results = [(await runtime.resume(pause.id, caller=ANN))["a1"] for _ in range(2)]
+    assert (results[0], source.ran) == (results[1], 0)
+    assert results[0].refused is Refused.not_executed
+    assert "made before in this turn, and its outcome stands" in results[0].message
+    (entry,) = world.audit("not_executed")
+    assert entry.details["detail"] == "carried out before"
+
+
+@runs
+async def test_a_call_whose_state_cannot_be_read_is_not_run(world: World) -> None:
+    from sqlalchemy import update
+
+    from toolgen.approvals.tables import calls
+
+    runtime = world.runtime(WAITS)
+    pause = await approved(runtime)
+    with world.store.database.change() as connection:
+        connection.execute(update(calls).values(state="something new"))
+    for attempt in (runtime.resume(pause.id, caller=ANN), runtime.decide(pause.id, APPROVED, decider=BOB)):
+        with pytest.raises(StoreError, match="changed from outside"):
+            await attempt
+    assert world.sent == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from waiting_calls import ADA, BOB, YES, Log, config, kinds, paused, runtime, states
 
-from toolgen import Caller, Runtime, ToolCall, functions
+from toolgen import Caller, Decision, Runtime, ToolCall, Verdict, functions
 from toolgen.approvals.model import Pause
 from toolgen.approvals.states import CallState
 from toolgen.approvals.store import Store
@@ -164,17 +164,109 @@ def test_what_waits_without_end_is_never_touched(clock: Clock) -> None:
     assert states(made, pause) == [CallState.pending]
 
 
-def test_a_due_time_survives_a_restart_and_fires_late(store_url: str, clock: Clock) -> None:
+def given_by(policy: str) -> Any:
+    """A config by whose rule for every call time decides so."""
+    limit = {} if policy == "WAIT_INDEFINITELY" else SHORT
+    return config(requireApproval=["note"], rules=[{"match": "note", "timeoutPolicy": policy, **limit}])
+
+
+BECOMES = {
+    "AUTO_REJECT": CallState.expired,
+    "ABORT": CallState.cancelled,
+    "AUTO_APPROVE": CallState.approved,
+    "WAIT_INDEFINITELY": CallState.pending,
+}
+
+
+def test_after_a_restart_each_policy_fires_at_its_original_time_and_what_waits_without_end_waits(
+    store_url: str, clock: Clock
+) -> None:
     async def run() -> None:
-        given = config(**SHORT, timeoutPolicy="AUTO_REJECT")
         first = Store(store_url, clock=clock)
-        pause = await paused(runtime(Log(), given, store=first))
+        pauses = {policy: await paused(runtime(Log(), given_by(policy), store=first)) for policy in BECOMES}
         first.close()
-        clock.move(timedelta(days=3))
-        again = runtime(Log(), given, store=Store(store_url, clock=clock))
-        await again.sweep()
-        assert states(again, pause) == [CallState.expired]
-        again.store.close()
+
+        async def found(by: timedelta) -> dict[str, CallState]:
+            """How each stands for processes that are started this much later."""
+            clock.move(by)
+            again = Store(store_url, clock=clock)
+            for policy in BECOMES:
+                await runtime(Log(), given_by(policy), store=again).sweep()
+            made = runtime(Log(), store=again)
+            now = {policy: states(made, pause)[0] for policy, pause in pauses.items()}
+            again.close()
+            return now
+
+        assert await found(9 * MINUTE) == dict.fromkeys(BECOMES, CallState.pending)
+        assert await found(3 * MINUTE) == BECOMES, "late, and due as if nothing had been restarted"
+        assert await found(MINUTE) == BECOMES
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("policy", ["AUTO_REJECT", "ABORT", "AUTO_APPROVE"])
+def test_time_ends_what_nobody_decided_and_leaves_what_somebody_did(clock: Clock, policy: str) -> None:
+    async def run() -> None:
+        log = Log()
+        made = runtime(log, given_by(policy), store=memory_store(clock))
+        pause = await paused(made, "a", "b", "c")
+        some = {"c0": Verdict("approved"), "c1": Verdict("rejected")}
+        await made.decide(pause.id, Decision("approved", calls=some, others_wait=True), decider=BOB)
+        clock.move(11 * MINUTE)
+        await made.sweep()
+        assert states(made, pause) == [CallState.approved, CallState.rejected, BECOMES[policy]]
+        votes = [[vote.decider for vote in call.votes] for call in made.store.pause(pause.id, "default").calls]
+        assert votes == [["bob"], ["bob"], ["system:timeout"]]
+        results = await made.resume(pause.id, caller=ADA)
+        assert log == (["a", "c"] if policy == "AUTO_APPROVE" else ["a"])
+        assert results["c1"].refused is Refused.rejected
+        assert "expired" not in results["c1"].message, "a person's no is no timeout"
+        if policy == "AUTO_REJECT":
+            assert results["c2"].refused is Refused.expired
+            assert "was rejected by" not in results["c2"].message, "nor a timeout a person's no"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("policy", ["AUTO_REJECT", "ABORT", "AUTO_APPROVE"])
+@pytest.mark.parametrize("meanwhile", ["approved", "rejected", "cancelled", "extended", "fired"])
+def test_a_time_that_fires_after_all_is_a_no_op(clock: Clock, policy: str, meanwhile: str) -> None:
+    from toolgen.runtime.sweep import _timed
+
+    async def run() -> None:
+        made = runtime(Log(), given_by(policy), store=memory_store(clock))
+        pause = await paused(made)
+        clock.move(11 * MINUTE)
+        if meanwhile == "cancelled":
+            await made.cancel(pause.id, actor="bob")
+        elif meanwhile == "extended":
+            await made.extend(pause.id, clock.now + MINUTE, actor="bob")
+        elif meanwhile == "fired":
+            await made.sweep()
+        else:
+            await made.decide(pause.id, Decision(meanwhile), decider=BOB)
+        before = made.store.pause(pause.id, "default"), kinds(made)
+        clock.move(MINUTE / 2)
+        assert await _timed(made, [pause.id], clock.now) == 0, "whoever found it due was too late"
+        assert (made.store.pause(pause.id, "default"), kinds(made)) == before
+
+    asyncio.run(run())
+
+
+def test_what_time_did_is_an_entry_with_whose_call_it_was_and_who_decides_for_nobody(clock: Clock) -> None:
+    from toolgen.approvals import audit
+
+    async def run() -> None:
+        for policy, kind in (("AUTO_REJECT", "timeout"), ("ABORT", "timeout"), ("AUTO_APPROVE", "decided")):
+            made = runtime(Log(), given_by(policy), store=memory_store(clock))
+            pause = await paused(made)
+            clock.move(11 * MINUTE)
+            await made.sweep()
+            with made.store.database.read() as connection:
+                (entry,) = [one for one in audit.entries(connection) if one.kind == kind]
+            told = [entry.details[name] for name in ("actor", "requester", "state", "fingerprint")]
+            assert told == ["system:timeout", "ada", BECOMES[policy].value, pause.calls[0].fingerprint]
+            assert (entry.pause, entry.call, entry.tenant, entry.at) == (pause.id, "c0", "default", clock.now)
 
     asyncio.run(run())
 
@@ -391,5 +483,43 @@ def test_a_function_is_not_run_by_time(clock: Clock) -> None:
         await made.sweep()
         await made.sweep()
         assert log == [], "deciding never executes"
+
+    asyncio.run(run())
+
+
+def test_a_sweep_keeps_the_head_of_what_it_recorded_and_goes_on_where_that_fails(clock: Clock) -> None:
+    told: list[Any] = []
+
+    def keep(head: Any) -> None:
+        told.append(head)
+        raise OSError
+
+    async def run() -> None:
+        made = runtime(Log(), config(**SHORT, timeoutPolicy="AUTO_REJECT"), store=memory_store(clock), audit_head=keep)
+        pause = await paused(made)
+        clock.move(11 * MINUTE)
+        assert await made.sweep() == 1
+        assert states(made, pause) == [CallState.expired]
+        assert [head.seq for head in told] == [made.store.head().seq]
+
+    asyncio.run(run())
+
+
+def test_many_that_are_due_at_once_are_done_together_and_one_that_cannot_be_read_costs_no_other(clock: Clock) -> None:
+    from sqlalchemy import update
+
+    from toolgen.approvals.tables import calls
+
+    async def run() -> None:
+        made = runtime(Log(), config(**SHORT, timeoutPolicy="AUTO_REJECT"), store=memory_store(clock))
+        pauses = [await paused(made, thread=f"th{number}") for number in range(3)]
+        with made.store.database.change() as connection:
+            connection.execute(update(calls).where(calls.c.pause == pauses[1].id).values(shown=b"x" * 64))
+        before = len(kinds(made))
+        clock.move(11 * MINUTE)
+        assert await made.sweep() == 2
+        assert [states(made, pause) for pause in (pauses[0], pauses[2])] == [[CallState.expired]] * 2
+        assert kinds(made)[before:] == ["timeout", "timeout"]
+        assert made.store.faults() == []
 
     asyncio.run(run())

@@ -211,3 +211,45 @@ def test_what_waits_for_nobody_is_refused_and_not_waited_for() -> None:
             await made.resume(pause.id, caller=ADA)
 
     asyncio.run(run())
+
+
+def test_a_watch_hears_of_its_own_pause_once_and_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "LOOK_EVERY", 600.0)
+
+    async def run() -> None:
+        waiters = runtime(Log()).life.waiters
+
+        async def hears(watch: waiting.Watch) -> bool:
+            """Whether it is told, once everything that is under way has happened."""
+            task = asyncio.create_task(watch.changed())
+            for _ in range(5):
+                await asyncio.sleep(0)
+            heard = task.done()
+            task.cancel()
+            await asyncio.wait([task])
+            return heard
+
+        async with waiters.watching("one") as one, waiters.watching("two") as two, waiters.watching("two") as third:
+            waiters.wake("two")
+            assert [await hears(watch) for watch in (one, two, third)] == [False, True, True]
+            two.look()
+            assert not await hears(two), "what was heard is news no more"
+            waiters.wake("three")
+            assert not await hears(one)
+            waiters.wake()
+            assert [await hears(watch) for watch in (one, two)] == [True, True]
+            assert len(waiters) == 3
+        assert (len(waiters), waiters._watches) == (0, {})
+
+    asyncio.run(run())
+
+
+def test_waking_one_whose_event_loop_is_gone_costs_the_others_nothing() -> None:
+    made = runtime(Log())
+    kept: list[Any] = []
+
+    async def left() -> None:
+        kept.append(waiting.Watch(made.life.waiters))
+
+    asyncio.run(left())
+    kept[0].wake()

@@ -7,6 +7,8 @@ they mean is judged by `lenient_router`, which shares nothing with what builds r
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any
@@ -15,6 +17,7 @@ from urllib.parse import quote
 import lenient_router as router
 import pytest
 from raw_server import OK, RawServer, Received, answer, answering, serving
+from shown import ROOT
 from small_documents import document, made, parameter
 
 from toolgen import Caller, Dispatcher, Runtime, ToolCall, ToolResult
@@ -429,3 +432,20 @@ def test_what_is_tried_on_a_gated_call_reaches_no_server(toolset: Toolset) -> No
     assert found.results
     assert all(result.sent is Sent.not_sent for result in found.results.values())
     assert server.connections == 0
+
+
+def test_a_tool_is_data_and_nothing_that_makes_tools_can_send() -> None:
+    made_and_listed = """
+import json, sys
+from toolgen import generate, resolve
+from toolgen.tools.export import export
+toolset = generate("samples/petstore/petstore.yaml")
+for target in ("openai", "openai-strict", "anthropic", "mcp", "json"):
+    data = export(toolset, target).data
+    assert json.loads(json.dumps(data)) == data
+assert not any(map(callable, (toolset, *toolset.tools, resolve(toolset.tool("deletePet"), {"petId": "7"}))))
+print([one for one in sys.modules if one.startswith(("toolgen.dispatch", "toolgen.runtime", "http", "urllib3", "anyio"))])
+"""
+    command = [sys.executable, "-c", made_and_listed]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

@@ -44,15 +44,20 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An entry as it stands in the log; `details` is None once they were erased."""
+    """An entry as it stands in the log, with all that its HMAC is over; `details` and `salt` are None once erased.
+
+    `seconds` is `at` exactly, since 1970.
+    """
 
     seq: int
     at: datetime
+    seconds: float
     kind: str
     tenant: str
     pause: str | None
     call: str | None
     details: Mapping[str, Any] | None
+    salt: str | None
     digest: str
     key: str
     mac: str
@@ -64,11 +69,13 @@ class Recorded:
         return {
             "seq": self.seq,
             "at": stamp(self.at),
+            "seconds": self.seconds,
             "kind": self.kind,
             "tenant": self.tenant,
             "pause": self.pause,
             "call": self.call,
             "details": None if self.details is None else dict(self.details),
+            "salt": self.salt,
             "digest": self.digest,
             "key": self.key,
             "mac": self.mac,
@@ -90,16 +97,23 @@ class Head:
         return {"seq": self.seq, "mac": self.mac, "at": self.at, "key": self.key, "signature": self.signature}
 
 
+def last(connection: Connection) -> int:
+    """The number of the last entry; 0 for an empty log."""
+    from sqlalchemy import func, select
+
+    return int(connection.execute(select(func.max(audit.c.seq))).scalar() or 0)
+
+
 def append(connection: Connection, entries: list[Entry], keys: Keys, now: float) -> None:
     """Add entries at the end of the log. The transaction holds the chain (`Database.lock_chain`)."""
     from sqlalchemy import insert, select
 
-    last = connection.execute(select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1)).first()
-    seq, before = (last.seq, last.mac) if last is not None else (0, START)
+    end = connection.execute(select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1)).first()
+    seq, before = (end.seq, end.mac) if end is not None else (0, START)
     rows = []
     for entry in entries:
         seq += 1
-        details = json.dumps({**entry.details, "actor": entry.actor}, ensure_ascii=True, sort_keys=True)
+        details = written_details({**entry.details, "actor": entry.actor})
         salt = os.urandom(16).hex()
         row: dict[str, Any] = {
             "seq": seq,
@@ -123,8 +137,8 @@ def head(connection: Connection, keys: Keys, now: float) -> Head:
     """The signed end of the log."""
     from sqlalchemy import select
 
-    last = connection.execute(select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1)).first()
-    seq, mac = (last.seq, last.mac) if last is not None else (0, START)
+    end = connection.execute(select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1)).first()
+    seq, mac = (end.seq, end.mac) if end is not None else (0, START)
     return Head(seq, mac, now, keys.id, _signature(seq, mac, now, keys))
 
 
@@ -142,15 +156,15 @@ def recorded(row: Mapping[Any, Any]) -> Recorded:
     at = moment(row["at"])
     assert at is not None
     details = None if row["details"] is None else json.loads(row["details"])
-    names = ("seq", "kind", "tenant", "pause", "call", "digest", "key", "mac")
-    return Recorded(at=at, details=details, **{name: row[name] for name in names})
+    names = ("seq", "kind", "tenant", "pause", "call", "salt", "digest", "key", "mac")
+    return Recorded(at=at, seconds=row["at"], details=details, **{name: row[name] for name in names})
 
 
 def faults(rows: Iterator[Mapping[Any, Any]], keys: Keys, kept: Head | None = None) -> Iterator[str]:
     """Everything that is wrong with a log; nothing for a whole one. `kept` is a head from before."""
     before, expected, seen = START, 1, False
     erased: set[int] = set()
-    if kept is not None and not _is_signed(kept, keys):
+    if kept is not None and not is_signed(kept, keys):
         yield "the head is not signed with these keys"
         kept = None
     for row in rows:
@@ -199,6 +213,11 @@ def _row_faults(row: Mapping[Any, Any], before: str, keys: Keys) -> Iterator[str
         yield f"entry {row['seq']}: its details were changed"
 
 
+def written_details(details: Mapping[str, Any]) -> str:
+    """Details as they are stored, and as their digest is over them."""
+    return json.dumps(details, ensure_ascii=True, sort_keys=True)
+
+
 def _digest(salt: str, details: str) -> str:
     return hashlib.sha256(f"{salt}:{details}".encode()).hexdigest()
 
@@ -214,7 +233,8 @@ def _signature(seq: int, mac: str, at: float, keys: Keys) -> str:
     return hmac.new(keys.subkey("audit"), f"head:{seq}:{mac}:{at!r}".encode(), hashlib.sha256).hexdigest()
 
 
-def _is_signed(kept: Head, keys: Keys) -> bool:
+def is_signed(kept: Head, keys: Keys) -> bool:
+    """Whether a head was signed with one of these keys."""
     try:
         signing = keys.by_id(kept.key)
     except CredentialsError:

@@ -37,6 +37,15 @@ def batch_fingerprint(keys: Keys, calls: Iterable[tuple[str, Mapping[str, Any]]]
     return _keyed(keys, "batch", lines)
 
 
+def arguments_digest(keys: Keys, arguments: Any) -> str | None:
+    """The keyed digest of a call's arguments, for the audit log; None for what is no JSON data."""
+    try:
+        text = json.dumps(arguments, sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return _keyed(keys, "arguments", [text])
+
+
 def _keyed(keys: Keys, purpose: str, parts: list[str]) -> str:
     text = json.dumps([purpose, *parts], separators=(",", ":"))
     return hmac.new(keys.subkey("fingerprint"), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

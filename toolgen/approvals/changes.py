@@ -46,7 +46,17 @@ def check(before: Pause, after: Pause) -> None:
             raise StoreError(f"a call that is {old.state.value} cannot be changed")
         request: tuple[str, ...] = ("id", "tool", "source", "endpoint")
         if old.state is not CallState.pending:
-            request = (*request, "arguments", "proposed", "fingerprint", "binding", "tool_digest", "terms", "votes")
+            request = (
+                *request,
+                "arguments",
+                "proposed",
+                "fingerprint",
+                "binding",
+                "key",
+                "tool_digest",
+                "terms",
+                "votes",
+            )
         if any(getattr(old, name) != getattr(new, name) for name in request):
             raise StoreError(f"the request of a call that is {old.state.value} cannot be changed")
 

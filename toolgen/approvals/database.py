@@ -113,6 +113,16 @@ class Database:
         if not self.is_sqlite:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
+    def forget(self) -> None:
+        """Take what was erased out of SQLite's write-ahead log too, as far as nobody is reading it right now."""
+        if self.path is not None:
+            with self._told("written"), self._turn(writes=True), self.engine.connect() as connection:
+                try:
+                    connection.exec_driver_sql("PRAGMA busy_timeout=1000").close()  # a long read holds nobody up
+                    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").close()
+                finally:
+                    connection.exec_driver_sql(f"PRAGMA {_PRAGMAS[0]}").close()
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
@@ -184,9 +194,14 @@ def _patiently(connection: Any, statement: str) -> None:
 
 
 def _create_file(path: Path) -> None:
-    """SQLite gives the files beside it, the journal's, the same permissions."""
+    """SQLite gives the files beside it, the journal's, the same permissions.
+
+    Of a symbolic link it makes the target, which `O_EXCL` would take to be there.
+    """
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), 0o600))
+        os.close(
+            os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), 0o600)
+        )
     except FileExistsError:
         pass
     except OSError as error:

@@ -24,6 +24,7 @@ from toolgen.approvals.model import (
     VerdictKind,
     Vote,
 )
+from toolgen.approvals.names import check_names
 from toolgen.approvals.states import CallState
 from toolgen.errors import DecisionForbidden, DecisionInvalid, PauseConflict, Problem
 
@@ -41,8 +42,9 @@ def ruling(pause: Pause, decision: Decision, decider: Decider) -> Ruling:
 
     Raises DecisionInvalid with every problem, PauseConflict where the pause is not waiting or has changed
     since the decider saw it, and DecisionForbidden where the decider may decide none of the calls, or one
-    that the decision names.
+    that the decision names. NameInvalid is for a decider who cannot be kept whole.
     """
+    check_names(decider=decider.subject)
     problems = list(_problems(pause, decision))
     if problems:
         raise DecisionInvalid("the decision is not valid; nothing was changed", problems)
@@ -169,3 +171,5 @@ def _remember_problems(where: str, asked: Remember, kind: VerdictKind | None, ca
 def _note_problem(where: str, note: object) -> Iterator[Problem]:
     if note is not None and (not isinstance(note, str) or len(note) > LONGEST_NOTE):
         yield Problem(f"a note is a text of at most {LONGEST_NOTE:,} characters", where)
+    elif note is not None and any("\ud800" <= char <= "\udfff" for char in note):
+        yield Problem("half of a surrogate pair is no character: nobody could be sent the note", where)

@@ -25,17 +25,19 @@ _AT_ONCE: Final = 500  # variables of a statement
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How many of each were erased; `left` are pauses with a call that is being carried out: try again later."""
+    """How many of each were erased. `votes` are those on others' pauses; `left` are pauses with a call that is being
+    carried out, or that were decided meanwhile: try again later."""
 
     pauses: int = 0
     journal: int = 0
     remembered: int = 0
+    votes: int = 0
     audit: int = 0
     left: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """The counts as JSON-ready data."""
-        names = ("pauses", "journal", "remembered", "audit", "left")
+        names = ("pauses", "journal", "remembered", "votes", "audit", "left")
         return {name: getattr(self, name) for name in names}
 
 
@@ -62,22 +64,33 @@ def of_person(
     results = connection.execute(update(journal).where(*settled).values(result=None, requester="")).rowcount
     kept = (remembered.c.requester == subject, *_in_tenant(remembered, tenant))
     forgotten = connection.execute(delete(remembered).where(*kept)).rowcount
-    counts = Erased(len(erased), results, forgotten, 0, len(busy))
+    counts = Erased(len(erased), results, forgotten, left=len(busy))
     return counts, [row["id"] for row in erased], cancelled
 
 
-def details_of(connection: Connection, subject: str, tenant: str | None, ids: Iterable[str]) -> list[int]:
-    """Erase the details of the audit entries that name a person or are of their pauses; the entries' numbers."""
+def details_of(
+    connection: Connection, subject: str, tenant: str | None, ids: Iterable[str], until: int
+) -> tuple[list[int], int]:
+    """Erase the details of the audit entries that name a person or are of their pauses; the entries' numbers.
+
+    Entries behind `until` that only name them stay, since what they tell of was not erased; of how many pauses.
+    """
     from sqlalchemy import select
 
-    named = audit.c.details.contains(json.dumps(subject), autoescape=True)
-    tenants = _in_tenant(audit, tenant)
-    numbers = {seq for (seq,) in connection.execute(select(audit.c.seq).where(named, _erasable(), *tenants))}
-    for some in _some(sorted(ids)):
+    named = naming(subject), _erasable(), *_in_tenant(audit, tenant)
+    numbers = set(connection.execute(select(audit.c.seq).where(*named, audit.c.seq <= until)).scalars())
+    late = set(connection.execute(select(audit.c.pause).where(*named, audit.c.seq > until)).scalars())
+    theirs = set(ids)
+    for some in _some(sorted(theirs)):
         query = select(audit.c.seq).where(audit.c.pause.in_(some), _erasable())
-        numbers |= {seq for (seq,) in connection.execute(query)}
+        numbers |= set(connection.execute(query).scalars())
     _blank(connection, sorted(numbers))
-    return sorted(numbers)
+    return sorted(numbers), len(late - theirs)
+
+
+def naming(subject: str) -> Any:
+    """The condition of audit entries whose details name a person."""
+    return audit.c.details.contains(json.dumps(subject), autoescape=True)
 
 
 def before(connection: Connection, moment: float, now: float, limit: int) -> Erased:

@@ -5,7 +5,7 @@ A row is there, durably, before a request leaves. Its key and fingerprint stay f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from toolgen.approvals.audit import Entry
 from toolgen.approvals.model import SYSTEM, Pause, PausedCall
 from toolgen.approvals.sealed import Seal
 from toolgen.approvals.states import CallState
-from toolgen.approvals.tables import journal
+from toolgen.approvals.tables import calls, journal
 from toolgen.errors import PauseConflict
 from toolgen.result import Sent, ToolResult
 
@@ -36,13 +36,17 @@ class JournalKey:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who claims a call, for which request, until when. `at` and `lease` are seconds since 1970."""
+    """Who claims a call, for which request, until when. `at` and `lease` are seconds since 1970.
+
+    `earlier` are the request's fingerprints by previous keys.
+    """
 
     fingerprint: str
     requester: str
     worker: str
     at: float
     lease: float
+    earlier: tuple[str, ...] = ()
 
 
 def claim(connection: Connection, key: JournalKey, made: Claim, seal: Seal) -> tuple[ToolResult | None, list[Entry]]:
@@ -59,33 +63,35 @@ def claim(connection: Connection, key: JournalKey, made: Claim, seal: Seal) -> t
     if found is None:
         row = {**_key(key), **values, "fingerprint": made.fingerprint, "requester": made.requester, "pause": None}
         connection.execute(insert(journal).values(**row))
-        return None, []
-    known = _became(found, key, made.fingerprint, made.requester, made.at, seal)
+        return None, [_claimed(key, made)]
+    known = _became(found, key, (made.fingerprint, *made.earlier), made.requester, made.at, seal)
     if known is None:
         connection.execute(update(journal).where(*_is(key), journal.c.state == found["state"]).values(**values))
-        return None, []
-    lapsed = found["state"] == executing and found["lease"] <= made.at and found["pause"] is None
-    return known, _lapsed(connection, found) if lapsed else []
+        return None, [_claimed(key, made)]
+    is_over = found["state"] == executing and found["lease"] <= made.at and found["pause"] is None
+    return known, _lapsed(connection, found) if is_over else []
 
 
 def became(
-    connection: Connection, key: JournalKey, fingerprint: str, requester: str, now: float, seal: Seal
+    connection: Connection, key: JournalKey, fingerprints: Collection[str], requester: str, now: float, seal: Seal
 ) -> ToolResult | None:
     """What is known of a call that was claimed before; None of one that was not, and of one that never left.
+
+    The fingerprints are of its request, by each of the keys.
 
     Raises PauseConflict where it made another request, or was another requester's.
     """
     from sqlalchemy import select
 
     found = connection.execute(select(journal).where(*_is(key))).mappings().first()
-    return None if found is None else _became(found, key, fingerprint, requester, now, seal)
+    return None if found is None else _became(found, key, fingerprints, requester, now, seal)
 
 
 def _became(
-    found: Mapping[Any, Any], key: JournalKey, fingerprint: str, requester: str, now: float, seal: Seal
+    found: Mapping[Any, Any], key: JournalKey, fingerprints: Collection[str], requester: str, now: float, seal: Seal
 ) -> ToolResult | None:
     erased = found["requester"] == "" and found["result"] is None  # whose it was is not kept, nor anything to tell
-    if found["fingerprint"] != fingerprint or (found["requester"] != requester and not erased):
+    if found["fingerprint"] not in fingerprints or (found["requester"] != requester and not erased):
         raise PauseConflict(f"the call {key.call!r} of this turn made another request before: give it another id")
     if found["state"] == CallState.failed.value:
         return None
@@ -110,13 +116,29 @@ def finish(connection: Connection, key: JournalKey, state: CallState, result: To
         raise PauseConflict("the call is not claimed any more")
 
 
+def renew(connection: Connection, key: JournalKey, pause: str | None, worker: str, lease: float) -> None:
+    """Have a claim hold longer, if it is still the worker's. The transaction holds the pause, if it is of one."""
+    from sqlalchemy import update
+
+    executing = CallState.executing.value
+    mine = (*_is(key), journal.c.state == executing, journal.c.worker == worker)
+    connection.execute(update(journal).where(*mine).values(lease=lease))
+    if pause is not None:
+        called = (calls.c.pause == pause, calls.c.id == key.call, calls.c.state == executing, calls.c.worker == worker)
+        connection.execute(update(calls).where(*called).values(lease=lease))
+
+
 def lapse(connection: Connection, now: float, limit: int) -> list[Entry]:
     """Claims without a pause that ran out: their outcome is not known. Entries of what changed."""
+    return [entry for row in lapsed(connection, now, limit) for entry in _lapsed(connection, row)]
+
+
+def lapsed(connection: Connection, now: float, limit: int) -> Sequence[Mapping[Any, Any]]:
+    """The rows of claims without a pause that ran out."""
     from sqlalchemy import select
 
     over = (journal.c.state == CallState.executing.value, journal.c.lease < now, journal.c.pause.is_(None))
-    found = connection.execute(select(journal).where(*over).limit(limit)).mappings().all()
-    return [entry for row in found for entry in _lapsed(connection, row)]
+    return connection.execute(select(journal).where(*over).limit(limit)).mappings().all()
 
 
 def follow(connection: Connection, pause: Pause, old: PausedCall, new: PausedCall, now: datetime) -> None:
@@ -141,8 +163,16 @@ def follow(connection: Connection, pause: Pause, old: PausedCall, new: PausedCal
     try:
         with connection.begin_nested():
             connection.execute(insert(journal).values(**_key(key), **row))
-    except IntegrityError:
-        raise PauseConflict(f"the call {new.id!r} of this turn was carried out before") from None
+    except IntegrityError:  # it was asked for without a pause before; what provably did not leave may run
+        same = (journal.c.fingerprint == new.fingerprint, journal.c.requester == pause.requester)
+        failed = (*_is(key), *same, journal.c.state == CallState.failed.value)
+        if connection.execute(update(journal).where(*failed).values(**row)).rowcount != 1:
+            raise PauseConflict(f"the call {new.id!r} of this turn was carried out before") from None
+
+
+def _claimed(key: JournalKey, made: Claim) -> Entry:
+    about = {"fingerprint": made.fingerprint, "worker": made.worker}
+    return Entry("claimed", key.tenant, made.requester, None, key.call, about)
 
 
 def _lapsed(connection: Connection, row: Mapping[Any, Any]) -> list[Entry]:

@@ -134,7 +134,8 @@ class PausedCall:
     """One call that waits, or did.
 
     `reason` is the pattern that gated it. `arguments` are those in effect, `proposed` the model's where a
-    person amended them. `fingerprint` and `binding` are of the request that is approved; `result` is there
+    person amended them. `fingerprint` and `binding` are of the request that is approved, made with the key of
+    the id `key`; `result` is there
     once it ran or cannot run any more.
     """
 
@@ -149,6 +150,7 @@ class PausedCall:
     binding: str = field(repr=False)
     tool_digest: str = field(repr=False)
     arguments: Mapping[str, Any] = field(repr=False)
+    key: str = field(default="", repr=False)  # of fingerprint and binding, its id
     destructive: bool = False
     state: CallState = CallState.pending
     votes: tuple[Vote, ...] = ()

@@ -166,6 +166,7 @@ def _told(pause: Pause, previews: bool) -> dict[str, Any]:
         "requester": pause.requester,
         "status": pause.to_dict()["status"],
         "tools": list(dict.fromkeys(call.tool for call in pause.calls)),
+        "revision": pause.revision,
         "due": stamp(pause.due) if pause.due else None,
         "calls": calls,
     }

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from toolgen.approvals.model import Pause
 from toolgen.approvals.rows import Listed
+from toolgen.approvals.states import CallState
 from toolgen.approvals.tables import calls, pauses
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _AT_ONCE: Final = 500  # variables of a statement
+_CONDITIONS: Final = 200  # of a statement
 
 
 def newest(
@@ -53,3 +56,42 @@ def calls_of(connection: Connection, found: Sequence[Any], columns: tuple[Any, .
         for row in connection.execute(query).mappings():
             by_pause[row["pause"]].append(row)
     return by_pause
+
+
+def unfinished(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
+    """(id, tenant) of pauses with a claim or an approval that ran out."""
+    from sqlalchemy import select
+
+    lapsed = select(calls.c.pause).where(calls.c.state == CallState.executing.value, calls.c.lease < now.timestamp())
+    query = select(pauses.c.id, pauses.c.tenant).where(pauses.c.id.in_(lapsed)).limit(limit)
+    over = select(pauses.c.id, pauses.c.tenant).where(pauses.c.expires < now.timestamp())
+    found = [*connection.execute(query), *connection.execute(over.order_by(pauses.c.expires).limit(limit))]
+    return list(dict.fromkeys((row.id, row.tenant) for row in found))
+
+
+def approved(connection: Connection, after: tuple[float, str] | None, limit: int) -> list[tuple[float, str, str]]:
+    """(decided, id, tenant) of pauses that are decided and may have calls to run, the oldest decision first."""
+    from sqlalchemy import select, tuple_
+
+    place = pauses.c.decided, pauses.c.id
+    query = select(*place, pauses.c.tenant).where(pauses.c.open.is_(True), pauses.c.waiting.is_(False))
+    query = query.where(pauses.c.decided.is_not(None))
+    query = query if after is None else query.where(tuple_(*place) > tuple_(*after))
+    return [tuple(row) for row in connection.execute(query.order_by(*place).limit(limit))]
+
+
+def outdated(connection: Connection, source: str, digests: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(id, tenant) of pauses with a call that waits or is approved, for a tool with another digest by now, or none."""
+    from sqlalchemy import and_, or_, select
+
+    open_ = calls.c.state.in_([CallState.pending.value, CallState.approved.value])
+    known = select(calls.c.tool, calls.c.digest).where(calls.c.source == source, open_).distinct()
+    old = [row for row in connection.execute(known) if digests.get(row.tool) != row.digest]
+    found: dict[tuple[str, str], None] = {}
+    for start in range(0, len(old), _CONDITIONS):
+        some = old[start : start + _CONDITIONS]
+        theirs = or_(*(and_(calls.c.tool == row.tool, calls.c.digest == row.digest) for row in some))
+        paused = select(calls.c.pause).where(calls.c.source == source, open_, theirs)
+        query = select(pauses.c.id, pauses.c.tenant).where(pauses.c.id.in_(paused))
+        found |= dict.fromkeys((row.id, row.tenant) for row in connection.execute(query))
+    return list(found)

@@ -80,6 +80,7 @@ def call_row(call: PausedCall, pause_id: str, position: int, seal: Seal) -> dict
         "rule": call.terms.rule,
         "fingerprint": call.fingerprint,
         "binding": call.binding,
+        "key": call.key,
         "destructive": call.destructive,
         "retry": call.retry,
     }
@@ -216,6 +217,7 @@ def _call(row: Row, seal: Seal) -> PausedCall:
         preview=shown["preview"],
         fingerprint=data["fingerprint"],
         binding=data["binding"],
+        key=data["key"],
         tool_digest=row["digest"],
         arguments=arguments["effective"],
         destructive=data["destructive"],

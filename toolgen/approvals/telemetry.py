@@ -54,6 +54,11 @@ def decided(pause: Pause) -> None:
     _times().record(seconds, {"automated": by_time or not answered})
 
 
+def head_failed() -> None:
+    """Count a head of the audit log that could not be kept."""
+    _counter("head_failures", "Heads of the audit log that could not be kept").add(1)
+
+
 @cache
 def _counter(name: str, description: str) -> Counter:
     from opentelemetry import metrics

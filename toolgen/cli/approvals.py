@@ -11,9 +11,11 @@ import typer
 
 from toolgen.cli import approvals_decided as decided
 from toolgen.cli import approvals_kept as kept
-from toolgen.cli.command import Command
+from toolgen.cli import approvals_swept as swept
+from toolgen.cli.command import Command, FormatOption, group
 from toolgen.cli.output import Format, print_json, to_line, write
-from toolgen.cli.stores import KeyOption, StoreOption, TenantOption, find_pause, opened
+from toolgen.cli.stores import IdArgument, KeyOption, StoreOption, desk
+from toolgen.cli.who import TenantOption, WhoOption
 
 if TYPE_CHECKING:
     from toolgen.approvals.store import Store
@@ -26,7 +28,8 @@ Example: toolgen approvals list
 
 What waits for a person: look at it and decide. Deciding never runs anything: what was approved runs when its
 requester resumes it. An ID may be cut to what tells it apart, 4 characters at least. Whoever can write the store
-can decide; the decider is the user of this shell, by login name, without roles.
+can decide; the decider is the user of this shell, by login name, without roles, or whom the authenticator of
+toolgen.yaml (module:function, which gives a toolgen.Decider) says.
 
 \b
 Exit codes: 0 fine, 1 refused: not allowed, no such pause, decided already,
@@ -56,14 +59,7 @@ Exit codes: 0 shown, 1 no such pause or problems with the store,
 EVERY: Final = 1.0  # seconds between looks at the store
 _FOLLOWED: Final = 1_000  # pauses that are watched
 
-app = typer.Typer(
-    name="approvals",
-    help=HELP,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
+app = group("approvals", HELP)
 
 
 class Status(StrEnum):
@@ -94,18 +90,20 @@ def list_(
     follow: Annotated[bool, typer.Option("--follow", help="Go on, and print what is new or changes.")] = False,
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """List pauses."""
     given: dict[str, Any] = {"requester": requester, "thread": thread, **_STATUS[status]}
-    with opened(store, key_file) as found:
+    with desk(store, key_file, config, tenant) as here:
+        found, whose = here.store, here.who.tenant
         if follow:
-            _follow(found, tenant, given, format_)
+            _follow(found, whose, given, format_)
         if format_ is Format.json:
-            pauses = found.pauses(tenant, **given, limit=limit)
+            pauses = found.pauses(whose, **given, limit=limit)
             print_json({"pauses": [pause.to_dict() for pause in pauses]}, sys.stdout)
-        elif listed := found.listed(tenant, **given, limit=limit):
+        elif listed := found.listed(whose, **given, limit=limit):
             from toolgen.cli.approvals_shown import print_list
 
             print_list(listed, found.clock())
@@ -141,22 +139,23 @@ def _follow(store: Store, tenant: str, given: dict[str, Any], format_: Format) -
 
 @app.command("show", cls=Command, help=SHOW_HELP, short_help="Show a pause and what it would send.")
 def show(
-    id: Annotated[str, typer.Argument(metavar="ID", help="A pause.")],
+    id: IdArgument,
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """Show a pause."""
-    with opened(store, key_file) as found:
-        pause = find_pause(found, id, tenant)
+    with desk(store, key_file, config, tenant) as here:
+        pause = here.pause(id)
         if format_ is Format.json:
             print_json(pause.to_dict(), sys.stdout)
         else:
             from toolgen.cli.approvals_shown import print_pause
 
-            print_pause(pause, found.clock())
+            print_pause(pause, here.store.clock())
 
 
-for _name, _function, _help, _short in (*decided.COMMANDS, *kept.COMMANDS):
+for _name, _function, _help, _short in (*decided.COMMANDS, *kept.COMMANDS, *swept.COMMANDS):
     app.command(_name, cls=Command, help=_help, short_help=_short)(_function)

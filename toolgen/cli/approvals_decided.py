@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from toolgen.cli.output import Format, Page, print_json, write
-from toolgen.cli.stores import KeyOption, StoreOption, TenantOption, deciding, find_pause, opened, run, user
-from toolgen.cli.upstream import (
-    ApprovalsOption,
-    ConfigOption,
-    CredentialOption,
-    PrivateOption,
-    ServerOption,
-    Upstream,
-    VariableOption,
-)
+from toolgen.cli import upstream
+from toolgen.cli.command import FormatOption
+from toolgen.cli.output import Format, Page, write
+from toolgen.cli.stores import IdArgument, KeyOption, StoreOption, desk, find_pause, opened, run
+from toolgen.cli.who import TenantOption, WhoOption, person
 from toolgen.errors import PauseConflict, UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +60,6 @@ Exit codes: 0 decided
               that are not valid; or nobody said yes
             2 wrong usage
 """
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="A pause.")]
 CallOption = Annotated[
     list[str] | None, typer.Option("--call", metavar="CALL", help="One call of it, again for more. Default: all.")
 ]
@@ -77,7 +70,6 @@ RevisionOption = Annotated[
     int | None,
     typer.Option("--revision", metavar="N", help="Decide only what `show` has shown so. Default: as it is now."),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
 
 
 def approve(
@@ -98,7 +90,8 @@ def approve(
     revision: RevisionOption = None,
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """Approve calls of a pause."""
@@ -107,17 +100,17 @@ def approve(
 
     if remember is None and (until is not None or uses is not None):
         raise UsageError("--until and --uses are for --remember")
-    with deciding(store, key_file) as runtime:
-        pause, decider = find_pause(runtime.store, id, tenant), user(tenant)
-        wish = None if remember is None else _remember(remember, until, uses, runtime.store.clock())
+    with desk(store, key_file, config, tenant) as here:
+        pause = here.pause(id)
+        wish = None if remember is None else _remember(remember, until, uses, here.store.clock())
         names = call or []
         if wish is not None and not names:
-            names = [one.id for one in pause.waiting if may_decide(one, pause, decider)]
+            names = [one.id for one in pause.waiting if may_decide(one, pause, here.who)]
         _check_fields(pause, names, wish)
         verdicts = {name: Verdict(VerdictKind.approved, note, remember=wish) for name in names}
         only = bool(call)
         decision = Decision(VerdictKind.approved, note, verdicts, revision=revision, others_wait=only)
-        _decide(runtime, pause, decision, decider, format_)
+        _decide(here.runtime, pause, decision, here.who, format_)
 
 
 def reject(
@@ -128,7 +121,8 @@ def reject(
     revision: RevisionOption = None,
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """Reject calls of a pause."""
@@ -136,8 +130,8 @@ def reject(
 
     verdicts = {name: Verdict(VerdictKind.rejected, note, retry=retry) for name in call or ()}
     decision = Decision(VerdictKind.rejected, note, verdicts, retry, revision, others_wait=bool(call))
-    with deciding(store, key_file) as runtime:
-        _decide(runtime, find_pause(runtime.store, id, tenant), decision, user(tenant), format_)
+    with desk(store, key_file, config, tenant) as here:
+        _decide(here.runtime, here.pause(id), decision, here.who, format_)
 
 
 def amend(
@@ -151,15 +145,15 @@ def amend(
     ],
     note: NoteOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Approve what is shown without asking.")] = False,
-    approvals: ApprovalsOption = None,
-    server: ServerOption = None,
-    server_variable: VariableOption = None,
-    credential: CredentialOption = None,
-    allow_private: PrivateOption = None,
-    config: ConfigOption = None,
+    approvals: upstream.ApprovalsOption = None,
+    server: upstream.ServerOption = None,
+    server_variable: upstream.VariableOption = None,
+    credential: upstream.CredentialOption = None,
+    allow_private: upstream.PrivateOption = None,
+    config: upstream.ConfigOption = None,
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """Approve a call with other arguments."""
@@ -169,33 +163,29 @@ def amend(
     from toolgen.runtime.core import Runtime
     from toolgen.tools.files import load_toolset
 
+    who = person(config, tenant)
     toolset, given = load_toolset(Path(tools)), arguments(args)
-    dispatcher = Upstream(server, server_variable, credential, allow_private, config).dispatcher(toolset, Path(tools))
+    dispatcher = upstream.Upstream(server, server_variable, credential, allow_private, config).dispatcher(
+        toolset, Path(tools)
+    )
     gate = None if approvals is None else ApprovalConfig.load(approvals, [toolset])
     with opened(store, key_file) as found:
         runtime = Runtime(dispatcher, gate, store=found, background=False)
-        pause = find_pause(found, id, tenant)
+        pause = find_pause(found, id, who.tenant)
         _check_options(runtime, pause, call)
-        preview = run(runtime.amended(pause.id, call, given, tenant=tenant))
+        preview = run(runtime.amended(pause.id, call, given, tenant=who.tenant))
         _confirm(preview, format_, yes=yes)
         verdict = Verdict(VerdictKind.approved, note, given)
         decision = Decision(VerdictKind.approved, None, {call: verdict}, revision=pause.revision, others_wait=True)
-        _decide(runtime, pause, decision, user(tenant), format_)
+        _decide(runtime, pause, decision, who, format_)
 
 
 def _decide(runtime: Runtime, pause: Pause, decision: Decision, decider: Decider, format_: Format) -> None:
     """Decide, and print what became of the pause."""
+    from toolgen.cli.approvals_shown import print_after
+
     after = run(runtime.decide(pause.id, decision, decider=decider))
-    if format_ is Format.json:
-        print_json(after.to_dict(), sys.stdout)
-        return
-    page = Page(sys.stdout)
-    page.facts((call.id, f"{call.tool} is {call.state.value}", "bold") for call in after.calls)
-    if after.waiting:
-        page.line(f"{', '.join(call.id for call in after.waiting)} still waits for a decision")
-    elif any(call.state.value == "approved" for call in after.calls):
-        page.line("nothing has run: the requester resumes it, as with toolgen call TOOLSET --resume ID")
-    page.print()
+    print_after(after, format_, runtime.store.clock())
 
 
 def _remember(text: str, until: str | None, uses: int | None, now: datetime) -> Remember:
@@ -228,8 +218,9 @@ def _check_options(runtime: Runtime, pause: Pause, name: str) -> None:
     if gating_digest(runtime.gate) != pause.gating_digest:
         raise PauseConflict("the approval config is not the one that the call was made under: give it as --approvals")
     work = runtime.work(call.source, call.tool, call.arguments, runtime.unpacked(pause))
-    fingerprint = work.fingerprint(runtime.store.keys.subkey("fingerprint"))
-    if runtime.bound(work, fingerprint, pause.requester, pause.tenant) != call.binding:
+    keys = runtime.store.keys.by_id(call.key)
+    fingerprint = work.fingerprint(keys.subkey("fingerprint"))
+    if runtime.bound(work, fingerprint, pause.requester, pause.tenant, keys) != call.binding:
         what = "toolset, server or credentials"
         raise PauseConflict(f"{what} are not those that the call was made with: give the options it was made with")
 

@@ -1,31 +1,21 @@
-"""`toolgen approvals extend|cancel|remembered|revoke|purge|sweep`: what is kept, and how long."""
+"""`toolgen approvals extend|cancel|remembered|revoke|purge`: what is kept, and how long."""
 
 from __future__ import annotations
 
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from toolgen.cli.output import Format, Page, count, print_json, write
-from toolgen.cli.stores import (
-    SHORTEST,
-    KeyOption,
-    StoreOption,
-    TenantOption,
-    deciding,
-    find_pause,
-    only_one,
-    opened,
-    run,
-    user,
-)
+from toolgen.cli.command import FormatOption
+from toolgen.cli.output import Format, Page, print_json, write
+from toolgen.cli.stores import SHORTEST, IdArgument, KeyOption, StoreOption, desk, only_one, run
+from toolgen.cli.who import TenantOption, WhoOption
 from toolgen.errors import ToolgenError, UsageError
 
 if TYPE_CHECKING:
     from toolgen.approvals.model import Pause
-    from toolgen.runtime.core import Runtime
 
 EXTEND_HELP = """\b
 Example: toolgen approvals extend 3f2a91c0 PT2H
@@ -73,18 +63,6 @@ still verifies. What waits for this person can be decided no more. There is no w
 Exit codes: 0 erased, 1 problems with the store, or something is being
             carried out and left; 2 wrong usage, or nobody said --yes
 """
-SWEEP_HELP = """\b
-Example: toolgen approvals sweep --approvals approvals.yaml
-
-Do what is due: times that are up, approvals that were not used in time, calls whose process died. For hosts that run
-without a background task, from a timer. Time approves by --approvals, the config a pause was made under; without it
-what time would approve is left alone for five minutes, and then waits for a person.
-
-\b
-Exit codes: 0 done, 1 problems with the store or the config, 2 wrong usage
-"""
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="A pause.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
 
 
 def duration(option: str, text: str) -> timedelta:
@@ -103,17 +81,17 @@ def extend(
     span: Annotated[str, typer.Argument(metavar="DURATION|never", help="How long from now, as PT2H; or never.")],
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """Move the due time of a pause."""
     length = None if span == "never" else duration("DURATION", span)
-    with deciding(store, key_file) as runtime:
-        pause = find_pause(runtime.store, id, tenant)
-        until = None if length is None else runtime.store.clock() + length
-        actor = user(tenant).subject
-        after = run(runtime.extend(pause.id, until, actor=actor, tenant=tenant))
-        _print(after, runtime, format_)
+    with desk(store, key_file, config, tenant) as here:
+        until = None if length is None else here.store.clock() + length
+        pause, who = here.pause(id), here.who
+        after = run(here.runtime.extend(pause.id, until, actor=who.subject, tenant=who.tenant))
+        _print(after, here.store.clock(), format_)
 
 
 def cancel(
@@ -123,15 +101,15 @@ def cancel(
     ] = "",
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """Cancel a pause."""
-    with deciding(store, key_file) as runtime:
-        pause = find_pause(runtime.store, id, tenant)
-        actor = user(tenant).subject
-        after = run(runtime.cancel(pause.id, actor=actor, tenant=tenant, reason=note))
-        _print(after, runtime, format_)
+    with desk(store, key_file, config, tenant) as here:
+        pause, who = here.pause(id), here.who
+        after = run(here.runtime.cancel(pause.id, actor=who.subject, tenant=who.tenant, reason=note))
+        _print(after, here.store.clock(), format_)
 
 
 def remembered(
@@ -141,13 +119,14 @@ def remembered(
     all_: Annotated[bool, typer.Option("--all", help="Revoked and used-up ones too.")] = False,
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """List remembered approvals."""
-    with deciding(store, key_file) as runtime:
-        now = runtime.store.clock()
-        found = run(runtime.remembered.listed(tenant=tenant, requester=requester))
+    with desk(store, key_file, config, tenant) as here:
+        now = here.store.clock()
+        found = run(here.runtime.remembered.listed(tenant=here.who.tenant, requester=requester))
         listed = [
             one
             for one in found
@@ -167,15 +146,17 @@ def revoke(
     id: Annotated[str, typer.Argument(metavar="ID", help="A remembered approval.")],
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """End a remembered approval."""
-    with deciding(store, key_file) as runtime:
-        known = [one.id for one in run(runtime.remembered.listed(tenant=tenant))]
+    with desk(store, key_file, config, tenant) as here:
+        kept, who = here.runtime.remembered, here.who
+        known = [one.id for one in run(kept.listed(tenant=who.tenant))]
         begun = [one for one in known if len(id) >= SHORTEST and one.startswith(id)]
         wanted = only_one(id, begun, "remembered approval")
-        run(runtime.remembered.revoke(wanted, actor=user(tenant).subject, tenant=tenant))
+        run(kept.revoke(wanted, actor=who.subject, tenant=who.tenant))
     if format_ is Format.json:
         print_json({"revoked": wanted}, sys.stdout)
     else:
@@ -187,14 +168,15 @@ def purge(
     yes: Annotated[bool, typer.Option("--yes", help="Do it: there is no way back.")] = False,
     store: StoreOption = None,
     key_file: KeyOption = None,
-    tenant: TenantOption = "default",
+    tenant: TenantOption = None,
+    config: WhoOption = None,
     format_: FormatOption = Format.text,
 ) -> None:
     """Erase what is kept of a person."""
     if not yes:
         raise UsageError("nothing was erased: give --yes to erase what is kept of this person; there is no way back")
-    with opened(store, key_file) as found:
-        erased = found.purge(subject, actor=user(tenant).subject, tenant=tenant)
+    with desk(store, key_file, config, tenant) as here:
+        erased = here.store.purge(subject, actor=here.who.subject, tenant=here.who.tenant)
     counts = erased.to_dict()
     if format_ is Format.json:
         print_json({"erased": counts}, sys.stdout)
@@ -207,39 +189,10 @@ def purge(
         raise typer.Exit(ToolgenError.exit_code)
 
 
-def sweep(
-    approvals: Annotated[
-        str | None, typer.Option("--approvals", metavar="CONFIG", help="By which time may approve. Default: none.")
-    ] = None,
-    store: StoreOption = None,
-    key_file: KeyOption = None,
-    format_: FormatOption = Format.text,
-) -> None:
-    """Do what is due."""
-    from toolgen.policy.config import ApprovalConfig
-    from toolgen.runtime.core import Runtime
+def _print(after: Pause, now: datetime, format_: Format) -> None:
+    from toolgen.cli.approvals_shown import print_after
 
-    config = None if approvals is None else ApprovalConfig.load(approvals)
-    with opened(store, key_file) as found:
-        runtime = Runtime([], config, store=found, background=False)
-        changed = run(runtime.sweep())
-    if format_ is Format.json:
-        print_json({"changed": changed}, sys.stdout)
-    else:
-        write(f"{count(changed, 'pause')} changed\n", sys.stdout)
-
-
-def _print(pause: Pause, runtime: Runtime, format_: Format) -> None:
-    if format_ is Format.json:
-        print_json(pause.to_dict(), sys.stdout)
-        return
-    from toolgen.cli.approvals_shown import due
-
-    page = Page(sys.stdout)
-    page.facts((call.id, f"{call.tool} is {call.state.value}", "bold") for call in pause.calls)
-    if pause.waiting:
-        page.facts([("due", due(pause, runtime.store.clock()), "")])
-    page.print()
+    print_after(after, format_, now)
 
 
 COMMANDS: Final[tuple[tuple[str, Any, str, str], ...]] = (
@@ -248,5 +201,4 @@ COMMANDS: Final[tuple[tuple[str, Any, str, str], ...]] = (
     ("remembered", remembered, REMEMBERED_HELP, "List remembered approvals."),
     ("revoke", revoke, REVOKE_HELP, "End a remembered approval."),
     ("purge", purge, PURGE_HELP, "Erase what is kept of a person."),
-    ("sweep", sweep, SWEEP_HELP, "Do what is due."),
 )

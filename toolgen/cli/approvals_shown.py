@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolgen.approvals.model import Pause, PausedCall, stamp
-from toolgen.cli.output import Cell, Page, columns, to_json
+from toolgen.approvals.states import CallState
+from toolgen.cli.output import Cell, Format, Page, columns, print_json, to_json
 from toolgen.cli.stores import SHORT
 from toolgen.policy.config import TimeoutPolicy
 from toolgen.request.render import as_text, from_dict
@@ -71,6 +72,20 @@ def length(span: timedelta) -> str:
     seconds = max(int(span.total_seconds()), 0)
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "s"))
     return f"{seconds // size} {unit}"
+
+
+def print_after(pause: Pause, format_: Format, now: datetime) -> None:
+    """What became of a pause: the state of each call, and what comes next."""
+    if format_ is Format.json:
+        print_json(pause.to_dict(), sys.stdout)
+        return
+    page = Page(sys.stdout)
+    page.facts((call.id, f"{call.tool} is {call.state.value}", "bold") for call in pause.calls)
+    if pause.waiting:
+        page.line(f"{', '.join(call.id for call in pause.waiting)} still waits for a decision, due {due(pause, now)}")
+    elif any(call.state is CallState.approved for call in pause.calls):
+        page.line("nothing has run: the requester resumes it, as with toolgen call TOOLSET --resume ID")
+    page.print()
 
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolgen.cli.command import Command
+from toolgen.cli.command import Command, FormatOption, group
 from toolgen.cli.output import Cell, Format, Page, print_json, to_line, visible, write
 from toolgen.cli.stores import KeyOption, StoreOption, opened
 from toolgen.errors import ToolgenError, UsageError
@@ -37,9 +37,11 @@ Exit codes: 0 fine, 1 the log is not whole, or problems with the store;
 VERIFY_HELP = """\b
 Example: toolgen audit verify
          toolgen audit verify --head head.json
+         toolgen audit verify audit.jsonl --key-file toolgen.key
 
 Check every entry of the log, and with --head that it goes on from that end. It needs the store's key, and previous keys
-where entries were signed with them.
+where entries were signed with them. FILE, an export of the whole log, is checked without the store: with the key of
+--key-file or TOOLGEN_KEY.
 
 \b
 Exit codes: 0 the log is whole, 1 it is not, or problems with the store;
@@ -49,7 +51,8 @@ EXPORT_HELP = """\b
 Example: toolgen audit export > audit.jsonl
          toolgen audit export --after 1200
 
-Print the entries as JSON, one a line, the oldest first.
+Print the entries as JSON, one a line, the oldest first. `toolgen audit verify FILE` checks them without the store. What
+--after prints is checked behind what was printed before. What is erased later stays in an export.
 
 \b
 Exit codes: 0 printed, 1 problems with the store, 2 wrong usage
@@ -72,20 +75,16 @@ finds with it whether entries were cut off since.
 \b
 Exit codes: 0 printed, 1 problems with the store, 2 wrong usage
 """
-_HEX = re.compile(r"[0-9a-f]{1,64}")
-FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
 
-app = typer.Typer(
-    name="audit",
-    help=HELP,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = group("audit", HELP)
 
 
 @app.command("verify", cls=Command, help=VERIFY_HELP, short_help="Check that the log is whole.")
 def verify(
+    exported: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="What `audit export` printed; - is stdin. Default: the store."),
+    ] = None,
     head: Annotated[
         str | None, typer.Option("--head", metavar="FILE", help="An end that was kept; - is stdin. Default: none.")
     ] = None,
@@ -94,9 +93,16 @@ def verify(
     format_: FormatOption = Format.text,
 ) -> None:
     """Check that the log is whole."""
+    if exported is not None and store is not None:
+        raise UsageError("FILE is checked without a store: leave out --store")
+    if exported == "-" == head:
+        raise UsageError("stdin is one file: FILE or --head")
     kept = None if head is None else _head(head)
-    with opened(store, key_file) as found:
-        faults, number = found.faults(kept), found.head().seq
+    if exported is not None:
+        faults, number = _export(exported, kept, key_file)
+    else:
+        with opened(store, key_file) as found:
+            faults, number = found.faults(kept), found.head().seq
     if format_ is Format.json:
         print_json({"whole": not faults, "entries": number, "faults": faults}, sys.stdout)
     else:
@@ -161,19 +167,37 @@ def head_(store: StoreOption = None, key_file: KeyOption = None) -> None:
 
 def _head(name: str) -> Head:
     """The head of a file. Raises UsageError for what is none."""
-    from toolgen.approvals.audit import Head
+    from toolgen.approvals.heads import head_of
 
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-        data = json.loads(text)
-        names = ("mac", "key", "signature")
-        if all(_HEX.fullmatch(data[one]) for one in names) and type(data["seq"]) is int and type(data["at"]) is float:
-            return Head(data["seq"], data["mac"], data["at"], data["key"], data["signature"])
+        return head_of(json.loads(text))
     except OSError as error:
         raise UsageError(f"--head: {name} cannot be read: {error.strerror or error}") from None
-    except (ValueError, TypeError, KeyError, RecursionError):
-        pass
-    raise UsageError(f"--head: {name} is not what `toolgen audit head` prints")
+    except (ValueError, RecursionError):
+        raise UsageError(f"--head: {name} is not what `toolgen audit head` prints") from None
+
+
+def _export(name: str, kept: Head | None, key_file: str | None) -> tuple[list[str], int]:
+    """What is wrong with an exported log, and how many lines it has. Raises UsageError and CredentialsError."""
+    from toolgen.approvals.exported import export_faults
+    from toolgen.identity.keys import Keys
+
+    keys, number = Keys.load(file=key_file), 0
+
+    def counted(lines: Iterable[str]) -> Iterator[str]:
+        nonlocal number
+        for line in lines:
+            number += 1
+            yield line
+
+    try:
+        with nullcontext(sys.stdin) if name == "-" else open(name, encoding="utf-8") as file:
+            return list(export_faults(counted(file), keys, kept)), number
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{name} is not what `toolgen audit export` prints") from None
 
 
 def _entries(number: int) -> str:

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolgen.cli import upstream
 from toolgen.cli.called import Contract
 from toolgen.cli.output import Format, write
 from toolgen.cli.stores import KeyOption, StoreOption
-from toolgen.cli.upstream import (
-    ApprovalsOption,
-    ConfigOption,
-    CredentialOption,
-    PrivateOption,
-    ServerOption,
-    Upstream,
-    VariableOption,
-)
+from toolgen.cli.who import person
 from toolgen.errors import ToolgenError, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +32,8 @@ that waits is kept in the store and not sent: `toolgen approvals approve ID` dec
 the request is what the document describes.
 
 A REF is ${env:NAME} or ${file:PATH}, never a secret itself, or a JSON object of such: {"username": "me", "password":
-"${env:PW}"}. The caller is the user of this shell: ${caller:userId} is the login name, and there is no token.
+"${env:PW}"}. The caller is the user of this shell: ${caller:userId} is the login name, or whom the authenticator of
+toolgen.yaml says; there is no token.
 
 toolgen.yaml, where it has this toolset's file, gives credentials and settings; options come on top. A call that waits
 for nobody leaves nothing in a store, unless --store or TOOLGEN_STORE names one.
@@ -68,7 +62,7 @@ def call(
             help="The arguments; @FILE and @- (stdin) read them. Default: {}.",
         ),
     ] = None,
-    approvals: ApprovalsOption = None,
+    approvals: upstream.ApprovalsOption = None,
     no_gate: Annotated[bool, typer.Option("--no-gate", help="Ask nobody, whatever the call does.")] = False,
     store: StoreOption = None,
     key_file: KeyOption = None,
@@ -80,14 +74,14 @@ def call(
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Of --wait. Default: none.")
     ] = None,
-    server: ServerOption = None,
-    server_variable: VariableOption = None,
-    credential: CredentialOption = None,
-    allow_private: PrivateOption = None,
+    server: upstream.ServerOption = None,
+    server_variable: upstream.VariableOption = None,
+    credential: upstream.CredentialOption = None,
+    allow_private: upstream.PrivateOption = None,
     context: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="What ${context:NAME} stands for. Default: nothing.")
     ] = None,
-    config: ConfigOption = None,
+    config: upstream.ConfigOption = None,
     contract: Annotated[
         Contract | None,
         typer.Option(
@@ -110,9 +104,10 @@ def call(
     found = load_toolset(Path(toolset))
     _check_name(found, name)
     asked = ToolCall("call", name, options.arguments("{}" if args is None else args), found.api)
-    caller = Caller(options.login(), context=options.pairs("--context", context))
-    upstream = Upstream(server, server_variable, credential, allow_private, config)
-    dispatcher = upstream.dispatcher(found, Path(toolset), (contract or Contract.off).value)
+    who = person(config)
+    caller = Caller(who.subject, tenant=who.tenant, context=options.pairs("--context", context))
+    given = upstream.Upstream(server, server_variable, credential, allow_private, config)
+    dispatcher = given.dispatcher(found, Path(toolset), (contract or Contract.off).value)
     gate = ApprovalConfig.off() if no_gate else None if approvals is None else ApprovalConfig.load(approvals, [found])
     if no_gate:
         write("note: --no-gate: nobody is asked, whatever this call does\n", sys.stderr)

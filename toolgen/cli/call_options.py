@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -132,16 +130,3 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         if "://" in key:  # an origin: its schemes
             found[key] = {**under[key], **over[key]}
     return found
-
-
-def login() -> str:
-    """The login name of the operating system's user, whatever the environment says of it."""
-    try:
-        import pwd
-
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        try:
-            return getpass.getuser()
-        except (KeyError, OSError, ImportError):
-            raise UsageError("this process has no login name, which is who calls") from None

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from toolgen.cli.output import print_json, visible, write
+from toolgen.cli.output import Format, print_json, visible, write
 from toolgen.errors import ToolgenError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
 
 
 class Command(TyperCommand):
@@ -38,6 +41,12 @@ class Command(TyperCommand):
             write("interrupted\n", sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         return result
+
+
+def group(name: str, help: str) -> typer.Typer:
+    """Commands under one name."""
+    settings = {"help_option_names": ["-h", "--help"]}
+    return typer.Typer(name=name, help=help, no_args_is_help=True, rich_markup_mode=None, context_settings=settings)
 
 
 def error_dict(error: ToolgenError) -> dict[str, Any]:

@@ -10,67 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolgen.cli import calling
+from toolgen.cli.jobs import Job, header_problem, limit_problem, prefix_problem
 from toolgen.errors import ConfigError, Problem, SourceError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from toolgen.dispatch.settings import Http
 
 CONFIG_NAME = "toolgen.yaml"
-
-_REFERENCE = re.compile(r"\$\{([^{}]*)\}?")
-_ENV = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One API to generate, and how it is called. Paths are absolute or relative to the current folder.
-
-    `headers` hold `${env:NAME}` as it was written; `headers_of` resolves it. `credentials` are references, too.
-    """
-
-    spec: str
-    api: str | None = None
-    server: str | None = None
-    include: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
-    skip_deprecated: bool = False
-    name_prefix: str = ""
-    name_limit: int | None = None
-    allow_roots: tuple[str, ...] = ()
-    allow_hosts: tuple[str, ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    limits: Mapping[str, Any] = field(default_factory=dict)
-    output: str | None = None
-    folder: Path = Path()
-    credentials: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    server_variables: Mapping[str, str] = field(default_factory=dict)
-    allow_private: tuple[str, ...] = ()
-    caller_references: bool = True
-
-    @property
-    def is_url(self) -> bool:
-        """Whether the document is read from a URL."""
-        return "://" in self.spec
-
-    @property
-    def is_stdin(self) -> bool:
-        """Whether the document is read from standard input."""
-        return self.spec == "-"
-
-    @property
-    def target(self) -> str:
-        """The file of its toolset, without symbolic links."""
-        return os.path.realpath(self.output or self.folder / f"{self.api}.tools.yaml")
+_FUNCTION = re.compile(r"(?!\d)\w+(\.(?!\d)\w+)*:(?!\d)\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A toolgen.yaml that was read: its APIs, and the settings under `http:` (None: there are none)."""
+    """A toolgen.yaml that was read: its APIs, the settings under `http:` (None: there are none), and the
+    `module:function` that says who uses the command line (None: the user of the operating system)."""
 
     path: Path
     jobs: tuple[Job, ...]
     http: Http | None
+    authenticator: str | None = None
     content: bytes = field(default=b"", repr=False)
 
     def placed(self, problems: Iterable[Problem]) -> list[Problem]:
@@ -79,37 +37,6 @@ class Config:
 
         lines = Lines(self.content)
         return [replace(one, line=lines.of(one.where), file=str(self.path)) for one in problems]
-
-
-def headers_of(job: Job) -> dict[str, str]:
-    """The request headers for the document. Raises UsageError naming a variable that is not set, never a value."""
-    missing = sorted({name for value in job.headers.values() for name in _ENV.findall(value) if name not in os.environ})
-    if missing:
-        raise UsageError(
-            f"the environment variable {', '.join(missing)} is not set; a header for the document needs it"
-        )
-    return {
-        name: re.sub(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}", lambda m: os.environ[m[1]], value)
-        for name, value in job.headers.items()
-    }
-
-
-def header_problem(name: str, value: str) -> str | None:
-    """What is wrong with a header for the document; never tells its value."""
-    if not _HEADER_NAME.fullmatch(name):
-        return "this is no name of a header"
-    for match in _REFERENCE.finditer(value):
-        if not match[0].endswith("}") or not _ENV.fullmatch(match[1]):
-            return "the only reference there is here is ${env:NAME}"
-    return None
-
-
-def prefix_problem(prefix: str, longest: int | None) -> str | None:
-    """What is wrong with a prefix of tool names, given the longest name allowed."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]*", prefix):
-        return "it takes letters, digits, _ and -"
-    longest = longest or 64
-    return None if len(prefix) + 8 <= longest else f"it leaves fewer than 8 of {longest} characters for the name"
 
 
 def read_config(path: Path) -> Config:
@@ -126,7 +53,7 @@ def read_config(path: Path) -> Config:
     jobs = checked.jobs(read.tree, path.parent)
     checked.same_output(jobs, path)
     http = checked.http(read.tree, path.parent)
-    config = Config(path, tuple(jobs), http, read.content)
+    config = Config(path, tuple(jobs), http, checked.authenticator(read.tree), read.content)
     if checked.problems:
         found = config.placed(checked.problems)
         raise ConfigError(f"{path} has {len(found)} problem{'s' if len(found) > 1 else ''}", found)
@@ -145,8 +72,10 @@ class _Checked:
         self.problems.append(Problem(message, written(place), hint=hint))
 
     def jobs(self, tree: Any, folder: Path) -> list[Job]:
-        top = self._mapping((), tree, {"apis": None, "http": None})
+        top = self._mapping((), tree, {"apis": None, "http": None, "authenticator": None})
         if "apis" not in top:
+            if "authenticator" in top:
+                return []  # whoever only decides has no API
             self.add((), "`apis` is missing", "write apis: {petstore: {spec: petstore.yaml}}")
             return []
         if not isinstance(top["apis"], dict) or not top["apis"]:
@@ -157,6 +86,16 @@ class _Checked:
     def http(self, tree: Any, folder: Path) -> Http | None:
         """The settings of sending, if the file has any."""
         return calling.http(self, tree["http"], folder) if isinstance(tree, dict) and "http" in tree else None
+
+    def authenticator(self, tree: Any) -> str | None:
+        """The function that says who uses the command line, if the file names one."""
+        if not isinstance(tree, dict) or "authenticator" not in tree:
+            return None
+        named = tree["authenticator"]
+        if not isinstance(named, str) or not _FUNCTION.fullmatch(named):
+            self.add(("authenticator",), "expected module:function", "write authenticator: shop.people:who")
+            return None
+        return named
 
     def _job(self, name: str, value: Any, folder: Path) -> Job | None:
         from toolgen.tools.naming import API_NAME, RESERVED_SOURCES
@@ -261,23 +200,6 @@ class _Checked:
             if problem := limit_problem(name, number):
                 self.add((*place, name), problem)
         return value
-
-
-def limit_problem(name: str, value: Any) -> str:
-    """What is wrong with a limit of reading, or nothing."""
-    from dataclasses import fields
-
-    from toolgen.openapi.source import Limits
-
-    kinds = {one.name: one.type for one in fields(Limits)}
-    if name not in kinds:
-        return f"no limit; there are {', '.join(kinds)}{did_you_mean(name, kinds)}"
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if whole and value > 0:
-        return ""
-    if kinds[name] == "float":
-        return "" if isinstance(value, float) and value > 0 else "expected a number above 0"
-    return "expected a whole number above 0"
 
 
 def _kind(value: Any) -> str:

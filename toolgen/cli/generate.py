@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from toolgen.cli.config import CONFIG_NAME, Job, header_problem, limit_problem, prefix_problem, read_config
+from toolgen.cli.config import CONFIG_NAME, read_config
+from toolgen.cli.jobs import Job, header_problem, limit_problem, prefix_problem
 from toolgen.cli.output import Format
 from toolgen.errors import UsageError, did_you_mean
 
@@ -140,6 +141,8 @@ def _configured(single: dict[str, Any], api: str | None, config: str | None) -> 
     if config is None and not path.exists():
         raise UsageError(f"give SPEC, a path or URL of an OpenAPI document; there is no {CONFIG_NAME} here either")
     jobs = list(read_config(path).jobs)
+    if not jobs:
+        raise UsageError(f"{path} has no `apis`: give SPEC, a path or URL of an OpenAPI document")
     if api is None:
         return jobs
     chosen = [job for job in jobs if job.api == api]

@@ -16,7 +16,6 @@ from toolgen.cli.called import print_result
 from toolgen.cli.output import Format, Page, print_json, write
 from toolgen.cli.stores import DEFAULT_STORE, SHORT, find_pause, opened, store_url
 from toolgen.errors import ToolgenError, UsageError
-from toolgen.identity.caller import DEFAULT_TENANT
 from toolgen.result import Refused, Sent, ToolResult
 from toolgen.runtime.core import Runtime
 
@@ -91,7 +90,7 @@ class Session:
         async with self.dispatcher:
             with opened(self.store, self.key_file) as store:
                 runtime = Runtime(self.dispatcher, self.config, store=store)
-                pause = find_pause(store, wanted, DEFAULT_TENANT)
+                pause = find_pause(store, wanted, self.caller.tenant)
                 others = {call.source for call in pause.calls} - set(self.dispatcher.upstreams)
                 if others:
                     raise UsageError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from toolgen.cli.command import error_dict
-from toolgen.cli.config import Job, headers_of
+from toolgen.cli.jobs import Job, headers_of
 from toolgen.cli.output import Format, count, print_json, write, write_bytes
 from toolgen.cli.progress import Bar
 from toolgen.errors import Problem, ToolgenError, UsageError

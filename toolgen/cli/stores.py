@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
+from toolgen.cli.who import person
 from toolgen.errors import PauseUnknown, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -39,9 +41,7 @@ KeyOption = Annotated[
         help="The store's key. Default: TOOLGEN_KEY, else toolgen.key beside a SQLite file.",
     ),
 ]
-TenantOption = Annotated[
-    str, typer.Option("--tenant", metavar="NAME", help="Whose. Default: default.", show_default=False)
-]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="A pause.")]
 
 
 def store_url(given: str | None) -> str | None:
@@ -67,13 +67,31 @@ def opened(given: str | None, key_file: str | None, *, make: bool = False) -> It
         store.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A store, and who is at it. The runtime has no sources: it decides, cancels and extends, and can run nothing."""
+
+    runtime: Runtime
+    who: Decider
+
+    @property
+    def store(self) -> Store:
+        """The store."""
+        return self.runtime.store
+
+    def pause(self, wanted: str) -> Pause:
+        """A pause of the tenant of who is here; raises like `find_pause`."""
+        return find_pause(self.store, wanted, self.who.tenant)
+
+
 @contextmanager
-def deciding(given: str | None, key_file: str | None) -> Iterator[Runtime]:
-    """A runtime on a store, without sources: it decides, cancels and extends, and cannot run anything."""
+def desk(given: str | None, key_file: str | None, config: str | None, tenant: str | None) -> Iterator[Desk]:
+    """A store for who is here. Raises like `person` and `opened`."""
     from toolgen.runtime.core import Runtime
 
+    who = person(config, tenant)
     with opened(given, key_file) as store:
-        yield Runtime([], store=store, background=False)
+        yield Desk(Runtime([], store=store, background=False), who)
 
 
 def _check(url: str, *, make: bool) -> None:
@@ -82,7 +100,7 @@ def _check(url: str, *, make: bool) -> None:
 
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # a port that is no number
         return  # which opening it tells
     if not parsed.drivername.startswith("sqlite"):
         return
@@ -111,14 +129,6 @@ def only_one(wanted: str, found: list[str], what: str) -> str:
         raise UsageError(f"several ids begin with {wanted!r}: give more of the one that is meant")
     short = f"; the beginning of an id is at least {SHORTEST} characters" if len(wanted) < SHORTEST else ""
     raise PauseUnknown(f"there is no {what} {wanted!r}{short}")
-
-
-def user(tenant: str) -> Decider:
-    """Who decides at a command line: the user of the operating system, by login name, without roles."""
-    from toolgen.approvals.model import Decider
-    from toolgen.cli.call_options import login
-
-    return Decider(login(), tenant=tenant)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -15,7 +15,8 @@ from toolgen.cli.output import write
 from toolgen.errors import Problem, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from toolgen.cli.config import Config, Job
+    from toolgen.cli.config import Config
+    from toolgen.cli.jobs import Job
     from toolgen.dispatch.http import ContractMode, Dispatcher
     from toolgen.tools.model import Toolset
 
@@ -86,7 +87,7 @@ def _settings(toolset: Toolset, path: Path, config: str | None, given: dict[str,
     read = read_config(Path(config or CONFIG_NAME))
     job = _job(read, toolset, path, by_name=config is not None)
     if job is None:
-        write(f"note: {read.path} is not used: none of its APIs has this file (--config uses it)\n", sys.stderr)
+        write(f"note: no API of {read.path} is used: none has this file (--config uses it)\n", sys.stderr)
         return given
     _check_credentials(read, job, toolset)
     return {

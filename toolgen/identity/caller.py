@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -58,10 +59,11 @@ class Caller:
     `subject` is their user id, `token` their bearer token (blank is none), `origin` the URL (scheme, host,
     port count) under which they addressed the host: the only place their token may go. `context` holds
     values the host gives for the turn (`${context:NAME}`): not secrets, JSON data only, and a copy is
-    kept. `tenant` separates customers of one host.
+    kept. `tenant` separates customers of one host. `expires` is when the token does (`exp` of a JWT): it is
+    not sent from then on.
 
-    Raises CredentialsError for an origin that is no http(s) URL, a context that is no JSON data, and texts
-    that are none.
+    Raises CredentialsError for an origin that is no http(s) URL, a context that is no JSON data, a time without
+    its zone, and texts that are none.
     """
 
     subject: str
@@ -69,6 +71,7 @@ class Caller:
     origin: str | None = None
     tenant: str = DEFAULT_TENANT
     context: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    expires: datetime | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "token", _token(self.token))
@@ -81,6 +84,17 @@ class Caller:
             raise CredentialsError("the tenant of a caller is a text that is not blank")
         if origin is not None and (not isinstance(origin, str) or Origin.of(origin) is None):
             raise CredentialsError("the origin of a caller is no http(s) URL with a host")
+        if given["expires"] is not None and getattr(given["expires"], "tzinfo", None) is None:
+            raise CredentialsError("the time a caller's token expires is a datetime with its zone")
+
+    @property
+    def lacks_token(self) -> str | None:
+        """Why there is no token that can be used, for a message; None where there is one."""
+        if self.token is None:
+            return "the caller has none"
+        if self.expires is not None and self.expires <= datetime.now(UTC):
+            return "that of the caller has expired"
+        return None
 
     def __copy__(self) -> Caller:
         return self

@@ -57,8 +57,8 @@ class Exchanges:
         """
         if not self.needed(references, origin):
             return {}
-        if caller is None or caller.token is None:
-            missing = "no caller is bound to this call" if caller is None else "the caller has none"
+        missing = "no caller is bound to this call" if caller is None else caller.lacks_token
+        if caller is None or missing is not None:
             raise CredentialsMissing(f"the token exchange for {origin} needs the caller's token, and {missing}")
         try:
             given = self._hooks[origin](caller, origin)

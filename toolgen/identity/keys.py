@@ -99,6 +99,11 @@ class Keys:
             raise CredentialsError(f"this was written with the key {id!r}, which is neither the key nor a previous one")
         return found
 
+    @property
+    def all(self) -> tuple[Keys, ...]:
+        """These keys, then the previous ones: what is compared with a digest of before is made with each."""
+        return self, *self._previous.values()
+
     def __repr__(self) -> str:
         return f"<Keys {self.id}" + "".join(f", previous {id}" for id in self._previous) + ">"
 

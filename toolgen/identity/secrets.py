@@ -98,8 +98,9 @@ def _subject(reference: Reference, caller: Caller) -> Secret:
 
 
 def _token(reference: Reference, caller: Caller, origin: Origin, tokens: Mapping[Origin, Secret]) -> Secret:
-    if not isinstance(caller.token, Secret):
-        raise CredentialsMissing(f"{reference} needs the caller's token, and the caller has none")
+    missing = caller.lacks_token
+    if missing is not None:
+        raise CredentialsMissing(f"{reference} needs the caller's token, and {missing}")
     if origin in tokens:
         return tokens[origin]
     if caller.origin is None:
@@ -112,6 +113,7 @@ def _token(reference: Reference, caller: Caller, origin: Origin, tokens: Mapping
             f"{reference} goes only to the origin the caller addressed ({addressed}), and this request goes to {origin};"
             " another audience needs a token exchange for that origin"
         )
+    assert isinstance(caller.token, Secret)
     return caller.token
 
 

@@ -5,8 +5,6 @@ The only caller of a source. Deciding never executes: an approved call runs in `
 
 from __future__ import annotations
 
-import asyncio
-import json
 import logging
 import os
 import platform
@@ -14,35 +12,37 @@ import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from toolgen.approvals.audit import Entry
 from toolgen.approvals.binding import binding, gating_digest
-from toolgen.approvals.model import LARGEST_STATE, Decider, Decision, Pause, PausedCall
-from toolgen.approvals.states import CallState
-from toolgen.approvals.store import Change, Store
+from toolgen.approvals.heads import Heads, HeadTarget
+from toolgen.approvals.model import LARGEST_STATE, Decider, Decision, Pause
+from toolgen.approvals.names import check_names
+from toolgen.approvals.store import Store
 from toolgen.approvals.telemetry import decided as decision_time
-from toolgen.errors import DecisionInvalid, PauseConflict, Problem, RequestError, UsageError
+from toolgen.errors import PauseConflict, RequestError, UsageError
 from toolgen.identity.caller import DEFAULT_TENANT, Caller, current_caller
 from toolgen.policy.config import ApprovalConfig, Unmatched
 from toolgen.policy.gate import Gate
 from toolgen.policy.outcomes import Outcome, ToolCall
 from toolgen.result import ToolResult
-from toolgen.runtime import deciding
+from toolgen.runtime import deciding, ending
 from toolgen.runtime import resume as resuming
 from toolgen.runtime.hooks import DecisionHook
-from toolgen.runtime.life import Life
+from toolgen.runtime.leases import LEASE
+from toolgen.runtime.life import Life, notices_of
+from toolgen.runtime.packing import host_state, requester_of
 from toolgen.runtime.remembered import Remembered
 from toolgen.runtime.sources import ApiSource, Known, Source, Work, known_sources, listed
-from toolgen.runtime.submit import LONGEST_ID, Batch, Submission, is_name
+from toolgen.runtime.submit import Batch, Submission
 from toolgen.runtime.threads import in_thread
+from toolgen.runtime.waiting import waited
 
 if TYPE_CHECKING:
     from toolgen.dispatch.http import Dispatcher
     from toolgen.dispatch.webhook import Webhook
     from toolgen.identity.keys import Keys
-    from toolgen.runtime.notices import Notices
     from toolgen.runtime.sync import Sync
     from toolgen.tools.model import Toolset
 
@@ -50,7 +50,6 @@ T = TypeVar("T")
 Config = ApprovalConfig | Sequence[ApprovalConfig | None] | None
 Callers = Callable[[str, str], Awaitable[Caller | None]]
 OnChange = Callable[[Pause, str], None]
-LEASE: Final = timedelta(minutes=5)  # how long a claim holds, beside the longest time an API has for an answer
 _log = logging.getLogger("toolgen.approvals")
 
 
@@ -67,8 +66,10 @@ class Runtime:
 
     `webhook` (a URL or a Webhook) is told of what happens to every pause of the store, in whatever process;
     `webhook_previews` adds the redacted previews of the calls. `remind` is how long before its due time a pause
-    is told of again, `retention` how long a pause is kept after it ended. Due times, reminders, webhooks and
-    retention are looked after in the background inside `async with`; `background=False` leaves them to `sweep`.
+    is told of again, `retention` how long a pause is kept after it ended. `audit_head` is a file, or a function that is
+    called in a thread with a Head, for the signed end of the audit log, once a minute where it has grown. Due times,
+    reminders, webhooks, retention and the head are looked after in the background inside `async with`;
+    `background=False` leaves them to `sweep`.
 
     Raises RegistrationError for sources whose tools could be taken for one another's, StoreError and
     CredentialsError for a store that cannot be used.
@@ -88,6 +89,7 @@ class Runtime:
         webhook_previews: bool = False,
         remind: timedelta | None = None,
         retention: timedelta | None = None,
+        audit_head: HeadTarget | None = None,
         background: bool = True,
     ) -> None:
         self.known = known_sources(sources)
@@ -108,7 +110,8 @@ class Runtime:
             background=background,
             remind=remind,
             retention=retention,
-            notices=_notices(self.store, webhook, webhook_previews),
+            heads=Heads(self.store, audit_head) if audit_head is not None else None,
+            notices=notices_of(self.store, webhook, webhook_previews),
             owns_store=owns,
         )
 
@@ -154,10 +157,9 @@ class Runtime:
         """
         if state is not None and len(state) > LARGEST_STATE:
             raise UsageError(f"the state of a pause is at most {LARGEST_STATE:,} bytes")
-        for name, text in (("thread", thread), ("turn", turn)):
-            if text and not is_name(text):
-                raise UsageError(f"a {name} is a text of at most {LONGEST_ID} characters, all of them printable")
         caller = caller if caller is not None else current_caller()
+        who = {} if caller is None else {"requester": caller.subject, "tenant": caller.tenant}
+        check_names(thread=thread, turn=turn, **who)
         new = not (thread and turn)
         batch = Batch(self, caller, thread or uuid4().hex, turn or uuid4().hex, state, new)
         return await batch.run(list(calls))
@@ -173,10 +175,7 @@ class Runtime:
         self, pause_id: str, call_id: str, arguments: Mapping[str, Any], *, tenant: str = DEFAULT_TENANT
     ) -> Any:
         """The preview of a call with other arguments, before anybody approves it. Raises like `decide`."""
-        pause = await self.in_store(self.store.pause, pause_id, tenant)
-        if call_id not in {call.id for call in pause.calls}:
-            raise DecisionInvalid("the pause has no such call", [Problem("there is no such call", f"calls.{call_id}")])
-        return (await deciding.amend(self, pause, call_id, arguments)).preview
+        return await deciding.amended(self, pause_id, tenant, call_id, arguments)
 
     async def resume(
         self, pause_id: str, *, caller: Caller | None = None, tenant: str | None = None
@@ -204,59 +203,22 @@ class Runtime:
         A call that another process is running is waited for as well. What is being run here is not cut off.
         """
         caller = caller if caller is not None else current_caller()
-        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
-        while True:
-            async with asyncio.timeout_at(deadline):
-                pause = await self._settled(pause_id, self.tenant_of(caller))
-            try:
-                return await self.resume(pause_id, caller=caller)
-            except PauseConflict:
-                now = await self.in_store(self.store.pause, pause_id, self.tenant_of(caller))
-                if now.revision == pause.revision:
-                    raise  # nobody else was faster: it is something that waiting does not change
+        return await waited(self, pause_id, caller, timeout)
 
     async def cancel(self, pause_id: str, *, actor: str, tenant: str = DEFAULT_TENANT, reason: str = "") -> Pause:
         """End what waits or was approved and did not run. Raises PauseUnknown, and PauseConflict where nothing can be."""
-        detail = reason or "cancelled"
-
-        def change(pause: Pause) -> Change:
-            made = deciding.ended(pause, CallState.cancelled, actor, detail, "cancelled")
-            if made is None:
-                raise PauseConflict("nothing of this pause can be cancelled any more")
-            return made
-
-        changed = await self.in_store(self.store.change, pause_id, tenant, change)
-        self.told(changed, "cancelled")
-        return changed
+        return await ending.cancel(self, pause_id, tenant, actor, reason or "cancelled")
 
     async def extend(self, pause_id: str, until: datetime | None, *, actor: str, tenant: str = DEFAULT_TENANT) -> Pause:
-        """Move the due time; None waits without end. Raises PauseUnknown, and PauseConflict where nothing waits."""
+        """Move the due time; None waits without end. Raises PauseUnknown, and PauseConflict where nothing waits.
 
-        def change(pause: Pause) -> Change:
-            if not pause.waiting:
-                raise PauseConflict("nothing of this pause waits any more")
-            details = {"due": until.isoformat() if until else None}
-            entry = Entry("extended", tenant, actor, pause.id, None, details)
-            return Change(replace(pause, due=until), (entry,))
-
-        changed = await self.in_store(self.store.change, pause_id, tenant, change)
-        self.told(changed, "extended")
-        return changed
+        A time has a time zone: UsageError otherwise.
+        """
+        return await ending.extend(self, pause_id, tenant, until, actor)
 
     async def reload(self, toolset: Toolset) -> list[str]:
         """Take a new toolset of a known API. What waits or was approved for a tool that changed is void; its ids."""
-        owner = next((one for one in self.known if isinstance(one, ApiSource) and one.name == toolset.api), None)
-        if owner is None:
-            raise UsageError(f"no dispatcher of this runtime has the API {toolset.api!r}")
-        owner.dispatcher.reload(toolset)
-        digests = {tool.name: tool.digest for tool in toolset.tools}
-        voided: list[str] = []
-        for pause_id, tenant in await self.in_store(self.store.outdated, toolset.api, digests):
-            change = _voiding(toolset.api, digests)
-            self.told(await self.in_store(self.store.change, pause_id, tenant, change), "voided")
-            voided.append(pause_id)
-        await self.remembered.void(toolset.api, digests)
-        return voided
+        return await ending.reload(self, toolset)
 
     def layered(self, config: ApprovalConfig) -> Runtime:
         """A runtime on the same sources and store with one layer more: never looser. They share their life."""
@@ -323,10 +285,10 @@ class Runtime:
         """Whether a call of a tool is denied, or the tool is gone."""
         return self.gate.classify([ToolCall("1", name, {}, source)]).calls[0].outcome is Outcome.denied
 
-    def bound(self, work: Work, fingerprint: str, requester: str, tenant: str) -> str:
-        """What an approval of this work is bound to."""
+    def bound(self, work: Work, fingerprint: str, requester: str, tenant: str, keys: Keys | None = None) -> str:
+        """What an approval of this work is bound to; with other keys than those in use what it was bound to."""
         return binding(
-            self.store.keys,
+            keys or self.store.keys,
             fingerprint=fingerprint,
             tool=work.tool_digest,
             gating=gating_digest(self.gate),
@@ -344,17 +306,9 @@ class Runtime:
         longest = max((one.dispatcher.http.total for one in self.known if isinstance(one, ApiSource)), default=0.0)
         return self.store.clock() + LEASE + timedelta(seconds=longest)
 
-    def packed(self, caller: Caller | None, state: bytes | None) -> bytes:
-        """What is kept, sealed, beside a pause: the host's state, and the caller's context for amendments."""
-        context = dict(caller.context) if caller is not None else {}
-        head = json.dumps(context).encode()
-        return len(head).to_bytes(4, "big") + head + (b"\1" + state if state is not None else b"\0")
-
     def unpacked(self, pause: Pause) -> Caller:
         """The requester as far as a request is built from them: without a token."""
-        data = pause.state or b"\0\0\0\2{}\0"
-        size = int.from_bytes(data[:4], "big")
-        return Caller(pause.requester, tenant=pause.tenant, context=json.loads(data[4 : 4 + size]))
+        return requester_of(pause)
 
     def told(self, pause: Pause, what: str) -> None:
         """Wake whoever waits in this process, and tell the host: whatever its hooks raise, the change is made."""
@@ -367,49 +321,5 @@ class Runtime:
             except Exception as error:  # noqa: BLE001 - the host's
                 _log.warning("on_change failed for pause %s: %s", pause.id, type(error).__name__)
 
-    async def _settled(self, pause_id: str, tenant: str) -> Pause:
-        """Until nothing of a pause waits, and nobody is running its calls."""
-        async with self.life.waiters.watching(pause_id) as watch:
-            while True:
-                watch.look()
-                pause = await self.in_store(self.store.pause, pause_id, tenant)
-                if not pause.waiting and not self._is_busy(pause):
-                    return pause
-                await watch.changed()
 
-    def _is_busy(self, pause: Pause) -> bool:
-        now = self.store.clock()
-        return any(_is_running(call, now) for call in pause.calls)
-
-
-def _is_running(call: PausedCall, now: datetime) -> bool:
-    return call.state is CallState.executing and (call.lease is None or call.lease >= now)
-
-
-def _notices(store: Store, webhook: Webhook | str | None, previews: bool) -> Notices | None:
-    from toolgen.dispatch.webhook import Webhook
-    from toolgen.runtime.notices import Notices
-
-    if webhook is None:
-        return None
-    found = Webhook(webhook) if isinstance(webhook, str) else webhook
-    return Notices(store, replace(found, previews=True) if previews else found)
-
-
-def host_state(pause: Pause) -> bytes | None:
-    """The state the host gave with a pause."""
-    data = pause.state or b"\0\0\0\2{}\0"
-    rest = data[4 + int.from_bytes(data[:4], "big") :]
-    return rest[1:] if rest[:1] == b"\1" else None
-
-
-def _voiding(api: str, digests: Mapping[str, str]) -> Callable[[Pause], Change | None]:
-    def change(pause: Pause) -> Change | None:
-        changed = frozenset(c.id for c in pause.calls if c.source == api and digests.get(c.tool) != c.tool_digest)
-        detail = "the tool has changed since"
-        return deciding.ended(pause, CallState.not_executed, "system:reload", detail, "voided", calls=changed)
-
-    return change
-
-
-__all__ = ["Known", "Runtime", "host_state"]
+__all__ = ["LEASE", "Known", "Runtime", "host_state"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -9,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from toolgen.approvals.audit import Entry
-from toolgen.approvals.binding import gating_digest
+from toolgen.approvals.binding import arguments_digest, gating_digest
 from toolgen.approvals.decide import Ruling, check_amended, kind_of, ruling, voted
 from toolgen.approvals.model import (
     LARGEST_AMENDMENT,
@@ -20,9 +21,8 @@ from toolgen.approvals.model import (
     PausedCall,
     Verdict,
     VerdictKind,
-    Vote,
 )
-from toolgen.approvals.states import FINAL, CallState
+from toolgen.approvals.states import CallState
 from toolgen.approvals.store import Change
 from toolgen.errors import (
     ArgumentsError,
@@ -34,16 +34,20 @@ from toolgen.errors import (
 )
 from toolgen.policy.config import TimeoutPolicy
 from toolgen.policy.outcomes import Outcome, ToolCall
+from toolgen.runtime.ending import ended
 from toolgen.runtime.hooks import HookCall, tightened
+from toolgen.runtime.packing import requester_of
 from toolgen.runtime.pausing import call_terms
 
 if TYPE_CHECKING:
     from toolgen.identity.caller import Caller
+    from toolgen.identity.keys import Keys
     from toolgen.policy.outcomes import ClassifiedCall
     from toolgen.runtime.core import Runtime
     from toolgen.runtime.sources import Work
 
 TIMEOUT = Decider(f"{SYSTEM}timeout")
+_log = logging.getLogger("toolgen.approvals")
 
 
 async def decide(runtime: Runtime, pause_id: str, decision: Decision, decider: Decider) -> Pause:
@@ -54,12 +58,12 @@ async def decide(runtime: Runtime, pause_id: str, decision: Decision, decider: D
     pause = await runtime.in_store(runtime.store.pause, pause_id, decider.tenant)
     try:
         found = ruling(pause, decision, decider)
-        amended = {
+        others = {
             name: await amend(runtime, pause, name, verdict.arguments)
             for name, verdict in found.verdicts.items()
             if verdict.arguments is not None
         }
-        check_amended(pause, amended.values(), decider)
+        check_amended(pause, others.values(), decider)
     except DecisionForbidden as error:
         refusal = Entry("refused", pause.tenant, decider.subject, pause.id, None, {"reason": error.message})
         await runtime.in_store(runtime.store.record, [refusal])
@@ -67,15 +71,18 @@ async def decide(runtime: Runtime, pause_id: str, decision: Decision, decider: D
 
     def change(now: Pause) -> Change:
         if now.revision != pause.revision:
-            again = ruling(now, decision, decider)  # somebody decided meanwhile; what is left may still be ours
-            seen = all(now.call(name).fingerprint == pause.call(name).fingerprint for name in found.verdicts)
-            if amended or not seen or set(again.verdicts) != set(found.verdicts):
+            # Somebody decided meanwhile; what is left may still be ours, unless it was amended: `ruling` refuses that.
+            again = ruling(now, decision, decider)
+            if others or set(again.verdicts) != set(found.verdicts):
                 raise PauseConflict(f"the pause has changed meanwhile; it is at revision {now.revision}")
-        return _ruled(now, found, amended, decider, runtime.store.clock())
+        return _ruled(runtime.store.keys, now, found, others, decider, runtime.store.clock())
 
     changed = await runtime.in_store(runtime.store.change, pause_id, decider.tenant, change)
     for name, verdict in found.verdicts.items():
-        await runtime.remembered.asked(changed, changed.call(name), verdict, decider)
+        try:
+            await runtime.remembered.asked(changed, changed.call(name), verdict, decider)
+        except ToolgenError as error:  # it is decided; what could not be remembered is asked again
+            _log.warning("an approval could not be remembered: %s", error.message)
     runtime.told(changed, "decided")
     return changed
 
@@ -91,7 +98,7 @@ async def amend(runtime: Runtime, pause: Pause, name: str, arguments: Mapping[st
         raise DecisionInvalid(
             "the decision is not valid; nothing was changed", [Problem("arguments are an object", where)]
         )
-    caller = runtime.unpacked(pause)
+    caller = requester_of(pause)
     try:
         _check_size(arguments)
         found = runtime.gate.classify([ToolCall(name, call.tool, dict(arguments), call.source)]).calls[0]
@@ -118,11 +125,20 @@ async def amend(runtime: Runtime, pause: Pause, name: str, arguments: Mapping[st
         preview=work.preview(),
         fingerprint=fingerprint,
         binding=bound,
+        key=runtime.store.keys.id,
         tool_digest=work.tool_digest,
         terms=call_terms(found) if found.outcome is Outcome.gated and found.result.terms else call.terms,
         # Who approved before approved another request: their votes stay to be read, and count no more.
         votes=tuple(replace(vote, groups=()) for vote in call.votes),
     )
+
+
+async def amended(runtime: Runtime, pause_id: str, tenant: str, name: str, arguments: Mapping[str, Any]) -> Any:
+    """The preview of a call with other arguments. Raises PauseUnknown, and DecisionInvalid like `amend`."""
+    pause = await runtime.in_store(runtime.store.pause, pause_id, tenant)
+    if name not in {call.id for call in pause.calls}:
+        raise DecisionInvalid("the pause has no such call", [Problem("there is no such call", f"calls.{name}")])
+    return (await amend(runtime, pause, name, arguments)).preview
 
 
 async def _hooked(
@@ -146,7 +162,9 @@ def _check_size(arguments: Mapping[str, Any]) -> None:
         raise ArgumentsError("the amended arguments are too large", [Problem(said)])
 
 
-def _ruled(pause: Pause, found: Ruling, amended: Mapping[str, PausedCall], decider: Decider, now: datetime) -> Change:
+def _ruled(
+    keys: Keys, pause: Pause, found: Ruling, amended: Mapping[str, PausedCall], decider: Decider, now: datetime
+) -> Change:
     entries: list[Entry] = []
     after = pause
     for name, verdict in found.verdicts.items():
@@ -158,8 +176,10 @@ def _ruled(pause: Pause, found: Ruling, amended: Mapping[str, PausedCall], decid
             "verdict": kind.value if kind else None,
             "state": call.state.value,
             "fingerprint": call.fingerprint,
+            "argumentsDigest": arguments_digest(keys, call.arguments),
             "note": bool(verdict.note),
             "retry": verdict.retry,
+            "requester": pause.requester,
             "selfApproval": decider.subject == pause.requester,
         }
         if name in amended:
@@ -200,37 +220,5 @@ def _approved_by_time(runtime: Runtime, pause: Pause, now: datetime, by_time: in
         entry = Entry("guard", pause.tenant, TIMEOUT.subject, pause.id, None, {"reason": why})
         return Change(waits, (entry,))
     verdicts = {call.id: Verdict(VerdictKind.approved) for call in pause.waiting}
-    return _ruled(pause, Ruling(verdicts), {}, replace(TIMEOUT, tenant=pause.tenant), now)
-
-
-def ended(
-    pause: Pause,
-    state: CallState,
-    actor: str,
-    detail: str,
-    kind: str,
-    *,
-    only: CallState | None = None,
-    calls: frozenset[str] | None = None,
-    decided: datetime | None = None,
-) -> Change | None:
-    """Calls that are over without having run: all that can be, those in one state, or the named ones."""
-    entries: list[Entry] = []
-    after = pause
-    for call in pause.calls:
-        movable = call.state in (CallState.pending, CallState.approved) if only is None else call.state is only
-        if call.state in FINAL or not movable or (calls is not None and call.id not in calls):
-            continue
-        becomes = state
-        if state is CallState.not_executed and call.state is CallState.pending:
-            becomes = CallState.cancelled
-        votes = call.votes
-        if decided is not None:  # by the system, in the place of a person
-            votes = (*votes, Vote(actor, VerdictKind.rejected, decided))
-        after = after.with_call(replace(call, state=becomes, detail=detail, votes=votes))
-        about = {"tool": call.tool, "state": becomes.value, "detail": detail}
-        entries.append(Entry(kind, pause.tenant, actor, pause.id, call.id, about))
-    if not entries:
-        return None
-    after = replace(after, decided=decided or pause.decided, due=after.due if after.waiting else None)
-    return Change(after, tuple(entries))
+    decider = replace(TIMEOUT, tenant=pause.tenant)
+    return _ruled(runtime.store.keys, pause, Ruling(verdicts), {}, decider, now)

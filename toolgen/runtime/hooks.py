@@ -26,14 +26,14 @@ class HookCall:
     preview: Mapping[str, Any]
 
 
-DecisionHook = Callable[[HookCall, Caller | None], Awaitable[Outcome | str | None]]
-"""Returns an outcome, or None to leave it; anything looser than the gate's is ignored."""
+DecisionHook = Callable[[HookCall, Caller | None], Awaitable[Outcome | str]]
+"""Returns an outcome; one that is looser than the gate's leaves it. None is no answer, such as a branch forgotten."""
 
 
 async def tightened(hook: DecisionHook | None, call: HookCall, caller: Caller | None) -> tuple[Outcome, str]:
     """The outcome after the hook, and why it changed or nothing.
 
-    A hook that fails, answers something else or is late means that a person has to look.
+    A hook that fails, answers nothing or something else, or is late means that a person has to look.
     """
     if hook is None:
         return call.outcome, ""
@@ -45,9 +45,9 @@ async def tightened(hook: DecisionHook | None, call: HookCall, caller: Caller | 
     finally:
         late = not asked.done() or clock() - started > WITHIN  # one that never awaits is stopped by nothing
         asked.cancel()  # and not waited for: a hook may refuse to end
+        asked.add_done_callback(_dropped)
     strict = max(call.outcome, Outcome.gated)
     if late:
-        asked.add_done_callback(_dropped)
         return strict, "the decision hook did not answer in time"
     if asked.cancelled():
         return strict, "the decision hook failed: CancelledError"
@@ -55,15 +55,17 @@ async def tightened(hook: DecisionHook | None, call: HookCall, caller: Caller | 
     if error is not None:
         return strict, f"the decision hook failed: {type(error).__name__}"
     wanted = asked.result()
-    return (wanted, "the decision hook") if wanted is not None and wanted > call.outcome else (call.outcome, "")
+    if wanted is None:
+        return strict, "the decision hook gave no answer"
+    return (wanted, "the decision hook") if wanted > call.outcome else (call.outcome, "")
 
 
 async def _asked(hook: DecisionHook, call: HookCall, caller: Caller | None) -> Outcome | None:
-    answer = await hook(call, caller)
+    answer: Any = await hook(call, caller)  # whatever the type checker of the host said of it
     return answer if answer is None or isinstance(answer, Outcome) else Outcome[answer]
 
 
 def _dropped(late: asyncio.Future[Outcome | None]) -> None:
-    """Take note of how a late hook ended, so that nobody warns of it."""
+    """Take note of how a hook ended that nobody waits for: what it raised would be logged otherwise, text and all."""
     if not late.cancelled():
         late.exception()

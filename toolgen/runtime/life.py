@@ -7,16 +7,21 @@ import logging
 import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from toolgen.approvals.binding import gating_digest
 from toolgen.approvals.model import Pause
+from toolgen.runtime.leases import Leases
 from toolgen.runtime.sources import ApiSource
 from toolgen.runtime.threads import in_thread
 from toolgen.runtime.waiting import Waiters
 
 if TYPE_CHECKING:
+    from toolgen.approvals.heads import Heads
+    from toolgen.approvals.store import Store
+    from toolgen.dispatch.webhook import Webhook
     from toolgen.runtime.core import Runtime
     from toolgen.runtime.notices import Notices
 
@@ -38,14 +43,17 @@ class Life:
         background: bool,
         remind: timedelta | None,
         retention: timedelta | None,
+        heads: Heads | None,
         notices: Notices | None,
         owns_store: bool,
     ) -> None:
         self.root = root
         self.remind = remind
         self.retention = retention
+        self.heads = heads
         self.notices = notices
         self.waiters = Waiters(root.store)
+        self.leases = Leases(root)
         self.worked: tuple[float, str] | None = None  # up to where a worker has looked at what is approved
         self.expired: datetime | None = None  # the last time what is too old was erased
         self._background = background
@@ -94,6 +102,7 @@ class Life:
                 await one.dispatcher.aclose()
         # What is in memory is gone with its connection; it goes with the runtime.
         if self._owns_store and not self._entered and not self.root.store.database.in_memory:
+            await in_thread(self.leases.wait)
             await in_thread(self.root.store.close)
 
     async def _sweep(self) -> int:
@@ -110,3 +119,14 @@ async def _forever(name: str, work: Callable[[], Awaitable[int]]) -> None:
         except Exception as error:  # noqa: BLE001 - nothing may end this; an error of a database may quote values
             _log.warning("the %s failed: %s", name, type(error).__name__)
         await asyncio.sleep(EVERY)
+
+
+def notices_of(store: Store, webhook: Webhook | str | None, previews: bool) -> Notices | None:
+    """The messages of the webhook a host names, if it names one. Raises like Webhook."""
+    from toolgen.dispatch.webhook import Webhook
+    from toolgen.runtime.notices import Notices
+
+    if webhook is None:
+        return None
+    found = Webhook(webhook) if isinstance(webhook, str) else webhook
+    return Notices(store, replace(found, previews=True) if previews else found)

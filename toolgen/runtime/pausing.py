@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from toolgen.approvals.audit import Entry
-from toolgen.approvals.binding import batch_fingerprint, gating_digest
+from toolgen.approvals.binding import arguments_digest, batch_fingerprint, gating_digest
 from toolgen.approvals.model import LARGEST_ARGUMENTS, SYSTEM, CallTerms, Pause, PausedCall
 from toolgen.approvals.store import Turn
 from toolgen.errors import PauseConflict
@@ -17,10 +17,12 @@ from toolgen.policy.outcomes import Classification, ClassifiedCall, Outcome
 from toolgen.policy.terms import BatchTerms
 from toolgen.request.text import NotWritable, json_text
 from toolgen.result import Refused
+from toolgen.runtime.packing import packed
 from toolgen.runtime.results import refused
 from toolgen.runtime.sending import unsent
 
 if TYPE_CHECKING:
+    from toolgen.identity.keys import Keys
     from toolgen.runtime.submit import Batch, Ready
 
 LONGEST_REASON = 500  # characters
@@ -45,7 +47,7 @@ async def paused(batch: Batch, waiting: Sequence[Ready], turn: Turn) -> Pause | 
     if pause is None:
         return None
     try:
-        await runtime.in_store(runtime.store.add, pause, [_entry(pause), *batch.entries])
+        await runtime.in_store(runtime.store.add, pause, [_entry(runtime.store.keys, pause), *batch.entries])
     except PauseConflict:  # the same batch was submitted twice at once, and the other was faster
         again = await batch.turn_so_far()
         known = [batch.recognised(one.classified, again) for one in ready]
@@ -111,6 +113,7 @@ def _call(batch: Batch, one: Ready) -> PausedCall | None:
             binding=runtime.bound(one.work, one.fingerprint, batch.requester, batch.tenant),
             tool_digest=one.work.tool_digest,
             arguments=one.call.arguments,
+            key=runtime.store.keys.id,
             destructive=tool in runtime.gate.destructive,
         )
     except Exception as error:  # noqa: BLE001 - such as a credential that is not there: nobody is asked then
@@ -128,8 +131,8 @@ def _made(batch: Batch, ready: Sequence[Ready], calls: Sequence[PausedCall], tur
         terms = replace(terms, timeout_policy=TimeoutPolicy.WAIT_INDEFINITELY, approval_timeout=None)
     timeout = terms.approval_timeout
     names = ", ".join(dict.fromkeys(call.tool for call in calls))
-    fingerprint = batch_fingerprint(runtime.store.keys, [(call.tool, call.arguments) for call in calls])
-    repeated = last is not None and last.batch == fingerprint and _by_system(last)
+    batches = [batch_fingerprint(keys, [(one.tool, one.arguments) for one in calls]) for keys in runtime.store.keys.all]
+    repeated = last is not None and last.batch in batches and _by_system(last)
     again = last is not None and any(call.retry for call in last.calls)
     return Pause(
         id=uuid4().hex,
@@ -140,7 +143,7 @@ def _made(batch: Batch, ready: Sequence[Ready], calls: Sequence[PausedCall], tur
         created=now,
         calls=tuple(calls),
         gating_digest=gating_digest(runtime.gate),
-        batch=fingerprint,
+        batch=batches[0],
         reason=_text(terms.pause_reason or _REASON, names) or "",
         message=_text(terms.pending_message, names),
         rule=terms.rule.match.text if terms.rule is not None else None,
@@ -149,7 +152,7 @@ def _made(batch: Batch, ready: Sequence[Ready], calls: Sequence[PausedCall], tur
         executed=tuple(name for name, result in batch.results.items() if result.status or result.ok),
         round=last.round + 1 if last is not None and again else 0,
         unattended=last.unattended + 1 if last is not None and repeated else 0,
-        state=runtime.packed(batch.caller, batch.state),
+        state=packed(batch.caller, batch.state),
     )
 
 
@@ -184,7 +187,7 @@ def _by_system(pause: Pause) -> bool:
     return bool(votes) and all(vote.decider.startswith(SYSTEM) for vote in votes)
 
 
-def _entry(pause: Pause) -> Entry:
+def _entry(keys: Keys, pause: Pause) -> Entry:
     calls = [
         {
             "id": call.id,
@@ -193,6 +196,7 @@ def _entry(pause: Pause) -> Entry:
             "endpoint": call.endpoint,
             "reason": call.reason,
             "rule": call.terms.rule,
+            "argumentsDigest": arguments_digest(keys, call.arguments),
             "fingerprint": call.fingerprint,
         }
         for call in pause.calls

@@ -27,6 +27,7 @@ from toolgen.errors import PauseUnknown
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from toolgen.identity.keys import Keys
     from toolgen.runtime.core import Runtime
     from toolgen.runtime.submit import Batch
 
@@ -108,13 +109,14 @@ class Remembered:
     def _keep(self, pause: Pause, call: PausedCall, wish: Remember, decider: Decider) -> None:
         from sqlalchemy import insert
 
-        store = self._runtime.store
+        store, scope = self._runtime.store, Scope(wish.scope)
+        keys = store.keys.by_id(call.key)
         now = store.clock()
         data = {
-            "scope": wish.scope.value,
+            "scope": scope.value,
             "fields": sorted(wish.fields),
             "owner": decider.subject,
-            "covers": self._covers(wish.scope, wish.fields, call.fingerprint, call.arguments),
+            "covers": _covers(keys, scope, wish.fields, call.fingerprint, call.arguments),
             "toolDigest": call.tool_digest,
             "gating": pause.gating_digest,  # who decides need not know the config
         }
@@ -130,7 +132,7 @@ class Remembered:
             "revoked": None,
             "data": json.dumps(data),
         }
-        about = {"tool": call.tool, "scope": wish.scope.value, "fields": sorted(wish.fields), "remembered": row["id"]}
+        about = {"tool": call.tool, "scope": scope.value, "fields": sorted(wish.fields), "remembered": row["id"]}
         entry = Entry("remembered", pause.tenant, decider.subject, pause.id, call.id, about)
         with store.database.change() as connection:
             connection.execute(insert(remembered).values(**row))
@@ -153,8 +155,7 @@ class Remembered:
                 current = data["toolDigest"] == one.work.tool_digest and data["gating"] == gating_digest(
                     self._runtime.gate
                 )
-                covers = self._covers(Scope(data["scope"]), data["fields"], one.fingerprint, one.call.arguments)
-                if over or not current or not hmac.compare_digest(covers, data["covers"]):
+                if over or not current or not any(_is_covered(keys, data, one) for keys in store.keys.all):
                     continue
                 if row["left"] is not None:
                     fewer = update(remembered).where(remembered.c.id == row["id"], remembered.c.left > 0)
@@ -164,20 +165,6 @@ class Remembered:
                 store.record_in(connection, [Entry("allowed", batch.tenant, batch.requester, None, one.id, about)])
                 return str(row["id"])
         return None
-
-    def _covers(self, scope: Scope, fields: Sequence[str], fingerprint: str, arguments: Mapping[str, Any]) -> str:
-        """The keyed digest of what is covered. An argument that is not given is another thing than any that is."""
-        if scope is Scope.exact:
-            covered: Any = fingerprint
-        else:
-            covered = (
-                [[name, name in arguments, arguments.get(name)] for name in sorted(fields)]
-                if scope is Scope.fields
-                else []
-            )
-        text = json.dumps(["remembered", scope.value, covered], sort_keys=True, separators=(",", ":"))
-        key = self._runtime.store.keys.subkey("fingerprint")
-        return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
     def _void(self, source: str, digests: Mapping[str, str]) -> None:
         from sqlalchemy import select
@@ -240,3 +227,21 @@ def _kept(row: Mapping[Any, Any]) -> Kept:
         left=row["left"],
         revoked=moment(row["revoked"]),
     )
+
+
+def _is_covered(keys: Keys, data: Mapping[str, Any], one: Any) -> bool:
+    fingerprint = one.work.fingerprint(keys.subkey("fingerprint"))
+    covers = _covers(keys, Scope(data["scope"]), data["fields"], fingerprint, one.call.arguments)
+    return hmac.compare_digest(covers, data["covers"])
+
+
+def _covers(keys: Keys, scope: Scope, fields: Sequence[str], fingerprint: str, arguments: Mapping[str, Any]) -> str:
+    """The keyed digest of what is covered. An argument that is not given is another thing than any that is."""
+    if scope is Scope.exact:
+        covered: Any = fingerprint
+    else:
+        covered = (
+            [[name, name in arguments, arguments.get(name)] for name in sorted(fields)] if scope is Scope.fields else []
+        )
+    text = json.dumps(["remembered", scope.value, covered], sort_keys=True, separators=(",", ":"))
+    return hmac.new(keys.subkey("fingerprint"), text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolgen.approvals.audit import Entry
 from toolgen.approvals.binding import gating_digest
 from toolgen.approvals.model import Pause, PausedCall
 from toolgen.approvals.states import CallState
-from toolgen.approvals.store import Change
-from toolgen.errors import ArgumentsError, CallerMismatch, PauseConflict, StoreError, ToolgenError
+from toolgen.approvals.store import Change, JournalKey
+from toolgen.errors import ArgumentsError, CallerMismatch, CredentialsError, PauseConflict, StoreError, ToolgenError
 from toolgen.identity.caller import Caller
 from toolgen.result import ToolResult
+from toolgen.runtime.leases import Held
+from toolgen.runtime.packing import requester_of
 from toolgen.runtime.results import outcome_state, result_of
 from toolgen.runtime.sending import carried_out
+from toolgen.runtime.threads import finished
 
 if TYPE_CHECKING:
     from toolgen.runtime.core import Runtime
@@ -26,6 +28,25 @@ if TYPE_CHECKING:
 
 class _Changed(Exception):
     """Something an approval is bound to is not what it was; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What became of a call. `detail` is for people and the model, `reason` for the audit log: without arguments."""
+
+    old: CallState
+    new: CallState
+    detail: str = ""
+    reason: str = ""
+    result: ToolResult | None = None
+
+
+_RAN: Final = _End(
+    CallState.approved,
+    CallState.not_executed,
+    "a call of this id was made before in this turn, and its outcome stands",
+    "carried out before",
+)
 
 
 async def resume(runtime: Runtime, pause_id: str, caller: Caller | None) -> Mapping[str, ToolResult]:
@@ -45,31 +66,37 @@ async def resume(runtime: Runtime, pause_id: str, caller: Caller | None) -> Mapp
         waiting = ", ".join(call.id for call in pause.waiting)
         raise PauseConflict(f"the pause is pending: {waiting} wait for a decision")
     if caller is not None and not caller.context:  # a worker's: the request was built from the context of its turn
-        caller = replace(caller, context=runtime.unpacked(pause).context)
+        caller = replace(caller, context=requester_of(pause).context)
+    late: dict[str, ToolResult] = {}
     for call in pause.calls:
         if call.state is CallState.approved:
-            await _run(runtime, pause, call, caller)
+            with runtime.life.leases.held(Held(_key(pause, call), pause.id)):
+                result = await _run(runtime, pause, call, caller)
+            late |= {call.id: result} if result is not None else {}
     pause = await runtime.in_store(runtime.store.pause, pause_id, tenant)
     if any(call.state is CallState.executing and not _lapsed(call, runtime.store.clock()) for call in pause.calls):
         raise PauseConflict("the pause is executing: somebody else is running its calls")
-    return {call.id: result_of(call) for call in pause.calls}
+    return {call.id: result_of(replace(call, result=late.get(call.id, call.result))) for call in pause.calls}
 
 
-async def _run(runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller | None) -> None:
-    """Run one approved call: claimed in the store before its first byte may leave."""
+def _key(pause: Pause, call: PausedCall) -> JournalKey:
+    return JournalKey(pause.tenant, pause.thread, pause.turn, call.id)
+
+
+async def _run(runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller | None) -> ToolResult | None:
+    """Run one approved call: claimed in the store before its first byte may leave.
+
+    Its result is given where it came too late to be kept: the claim had run out, and the outcome counts as unknown.
+    """
     claimed = False
 
-    async def claim() -> None:
+    def seen(_: Pause) -> None:
         nonlocal claimed
-        write = runtime.in_store(runtime.store.change, pause.id, pause.tenant, _claim(runtime, call, caller))
-        writing = asyncio.ensure_future(write)
-        try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError:  # the thread writes on: whether it claimed is known when it is done
-            await asyncio.wait({writing})
-            claimed = not writing.cancelled() and writing.exception() is None
-            raise
         claimed = True
+
+    async def claim() -> None:
+        change = _claim(runtime, call, caller)
+        await finished(runtime.in_store(runtime.store.change, pause.id, pause.tenant, change), seen)
 
     try:
         work = _checked(runtime, pause, call, caller)
@@ -77,28 +104,33 @@ async def _run(runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller 
     except (PauseConflict, StoreError) as error:
         if isinstance(error, StoreError):  # nothing was claimed, and the call stays approved
             raise
-        return  # somebody else was faster
+        await _ended(runtime, pause, call.id, _RAN)  # where nobody was faster: then it is not approved any more
+        return None
     except Exception as error:  # noqa: BLE001 - whatever keeps a call from being made; the others go on
-        state = CallState.expired if isinstance(error, _Expired) else CallState.not_executed
-        await _end(runtime, pause, call.id, CallState.approved, state, None, _why(error))
-        return
+        await _ended(runtime, pause, call.id, _not_made(error))
+        return None
     except BaseException:
         if claimed:  # the request may be out
-            await _end(runtime, pause, call.id, CallState.executing, CallState.outcome_unknown, None, "interrupted")
+            end = _End(CallState.executing, CallState.outcome_unknown, "interrupted", "interrupted")
+            await _ended(runtime, pause, call.id, end)
         raise
-    if claimed:
-        await _end(runtime, pause, call.id, CallState.executing, outcome_state(result), result, "")
+    end = _End(CallState.executing, outcome_state(result), result=result)
+    if not claimed:
+        end = _End(CallState.approved, CallState.not_executed, result.message, "it could not be made ready")
+    return None if await _ended(runtime, pause, call.id, end) else result
+
+
+def _not_made(error: Exception) -> _End:
+    """Why a call is not executed. What an error says may quote its arguments."""
+    unready = f"it could not be made ready ({type(error).__name__})"
+    if isinstance(error, _Changed):
+        detail = reason = str(error)
+    elif isinstance(error, ArgumentsError):
+        detail = reason = "the arguments are not valid any more"
     else:
-        await _end(runtime, pause, call.id, CallState.approved, CallState.not_executed, None, result.message)
-
-
-def _why(error: Exception) -> str:
-    """Why a call is not executed: for people, a model and the audit log, so without its arguments."""
-    if isinstance(error, ArgumentsError):
-        return "the arguments are not valid any more"
-    if isinstance(error, ToolgenError):
-        return error.message
-    return str(error) if isinstance(error, _Changed) else f"it could not be made ready ({type(error).__name__})"
+        detail, reason = error.message if isinstance(error, ToolgenError) else unready, unready
+    state = CallState.expired if isinstance(error, _Expired) else CallState.not_executed
+    return _End(CallState.approved, state, detail, reason)
 
 
 class _Expired(_Changed):
@@ -115,10 +147,16 @@ def _checked(runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller | 
     work = runtime.work(call.source, call.tool, call.arguments, caller)
     if work.tool_digest != call.tool_digest:
         raise _Changed("the tool has changed since")
-    fingerprint = work.fingerprint(runtime.store.keys.subkey("fingerprint"))
+    try:
+        keys = runtime.store.keys.by_id(call.key)
+    except CredentialsError:
+        raise _Changed(
+            "the key that it was asked for with is gone, so that nobody can tell what was approved"
+        ) from None
+    fingerprint = work.fingerprint(keys.subkey("fingerprint"))
     if fingerprint != call.fingerprint:
         raise _Changed("the request has changed since")
-    if runtime.bound(work, fingerprint, pause.requester, pause.tenant) != call.binding:
+    if runtime.bound(work, fingerprint, pause.requester, pause.tenant, keys) != call.binding:
         raise _Changed("the credential, the requester or the tenant has changed since")
     return work
 
@@ -142,27 +180,28 @@ def _claim(runtime: Runtime, call: PausedCall, caller: Caller | None) -> Any:
     return change
 
 
-async def _end(
-    runtime: Runtime, pause: Pause, name: str, old: CallState, new: CallState, result: ToolResult | None, detail: str
-) -> None:
-    """Keep what became of a call."""
+async def _ended(runtime: Runtime, pause: Pause, name: str, end: _End) -> bool:
+    """Keep what became of a call; False where its result came too late, which is recorded instead."""
+    kept = True
 
     def change(now: Pause) -> Change | None:
-        call = now.call(name)
-        if call.state is not old:
-            return None
-        ended = replace(call, state=new, result=result, detail=detail, lease=None)
-        about: dict[str, Any] = {
-            "tool": call.tool,
-            "state": new.value,
-            "detail": detail,
-            "fingerprint": call.fingerprint,
-        }
+        nonlocal kept
+        call, result = now.call(name), end.result
+        about: dict[str, Any] = {"tool": call.tool, "fingerprint": call.fingerprint}
         if result is not None:
             about |= {"sent": result.sent.value, "status": result.status}
-        return Change(now.with_call(ended), (Entry(new.value, now.tenant, pause.requester, now.id, name, about),))
+        if call.state is end.old:
+            ended = replace(call, state=end.new, result=result, detail=end.detail, lease=None)
+            about |= {"state": end.new.value, "detail": end.reason}
+            return Change(now.with_call(ended), (Entry(end.new.value, now.tenant, now.requester, now.id, name, about),))
+        if end.old is not CallState.executing or result is None:
+            return None
+        kept = False
+        entry = Entry("late", now.tenant, now.requester, now.id, name, about | {"outcome": end.new.value})
+        return Change(now, (entry,))
 
     await runtime.in_store(runtime.store.change, pause.id, pause.tenant, change)
+    return kept
 
 
 def _lapsed(call: PausedCall, now: datetime) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -33,13 +34,19 @@ async def carried_out(
     try:
         with bind_caller(caller):
             return await work.send(caller, starting, call)
-    except Exception as error:  # a source may raise anything
-        if error is stopped:
+    except (Exception, asyncio.CancelledError) as error:  # a source may raise anything
+        if error is stopped or (isinstance(error, asyncio.CancelledError) and _is_cancelled()):
             raise
         return unsent(error) if not started or isinstance(error, RequestError | DispatchRefused) else _unknown(error)
 
 
-def unsent(error: Exception) -> ToolResult:
+def _is_cancelled() -> bool:
+    """Whether somebody cancels this call, rather than what it waits for having been cancelled."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def unsent(error: BaseException) -> ToolResult:
     """The result of a call of which no byte left; of a fault nothing is told that could hold a secret."""
     if isinstance(error, ArgumentsError):
         return not_valid(error)
@@ -48,6 +55,6 @@ def unsent(error: Exception) -> ToolResult:
     return ToolResult(False, Sent.not_sent, message=message, refused=Refused.error)
 
 
-def _unknown(error: Exception) -> ToolResult:
+def _unknown(error: BaseException) -> ToolResult:
     said = f"the call failed unexpectedly ({type(error).__name__}): it may have been carried out; find out first"
     return ToolResult(False, Sent.unknown, message=said, refused=Refused.error)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from toolgen.errors import ArgumentsError, Problem
@@ -138,10 +139,29 @@ class NamedWork:
         return hmac.new(key, b"toolgen call 1" + text.encode(), hashlib.sha256).hexdigest()
 
     async def send(self, caller: Caller | None, before: Before | None = None, call: str | None = None) -> ToolResult:
-        """Run it."""
+        """Run it. Raises whatever it raises, and some error for what is no result in JSON data."""
         if before is not None:
             await before()
-        return await self.source.call(self.name, self.arguments, caller)
+        return await asyncio.to_thread(_shown, await self.source.call(self.name, self.arguments, caller), caller)
+
+
+def _shown(given: Any, caller: Caller | None) -> ToolResult:
+    """What a source answered, as an API's answer is shown: JSON data, without the caller's token, cut to a length."""
+    from pydantic_core import to_jsonable_python
+
+    from toolgen.dispatch.cut import cut
+    from toolgen.dispatch.settings import Http
+    from toolgen.identity.redact import Redactor
+
+    most = Http().max_result_chars
+    redactor = Redactor([] if caller is None or caller.token is None else [caller.token])
+    stated = to_jsonable_python(given.to_dict(), inf_nan_mode="null")
+    notes: list[str] = []
+    for name in stated.keys() & {"body", "message", "headers", "problems"}:
+        stated[name], note = cut(redactor.known(stated[name]), most)  # half a secret would not be known as one
+        notes += [f"cut to {most:,} characters: {note}"] if note else []
+    found = ToolResult.from_dict(stated)
+    return replace(found, message="; ".join(filter(None, [found.message, *notes])))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from toolgen.approvals.audit import Entry
-from toolgen.approvals.binding import batch_fingerprint
+from toolgen.approvals.binding import arguments_digest, batch_fingerprint
 from toolgen.approvals.model import Pause, PausedCall
+from toolgen.approvals.names import LONGEST_ID, is_name
 from toolgen.approvals.states import FINAL
 from toolgen.approvals.store import JournalKey, Turn
 from toolgen.errors import PauseConflict, ToolgenError
@@ -22,14 +23,17 @@ from toolgen.policy.outcomes import ClassifiedCall, Outcome, ToolCall
 from toolgen.result import Refused, Sent, ToolResult
 from toolgen.runtime import pausing
 from toolgen.runtime.hooks import HookCall, tightened
+from toolgen.runtime.leases import Held
 from toolgen.runtime.results import outcome_state, refused, result_of
 from toolgen.runtime.sending import carried_out, unsent
+from toolgen.runtime.threads import finished
 
 if TYPE_CHECKING:
+    from toolgen.identity.keys import Keys
     from toolgen.runtime.core import Runtime
     from toolgen.runtime.sources import Work
 
-LONGEST_ID: Final = 256  # characters of a call id, a thread, a turn
+_INTERRUPTED: Final = "the call was interrupted: it may have been carried out; find out first"
 _log = logging.getLogger("toolgen.approvals")
 
 
@@ -59,6 +63,10 @@ class Ready:
     def id(self) -> str:
         assert self.call.id is not None
         return self.call.id
+
+    def earlier(self, keys: Keys) -> list[str]:
+        """The fingerprints by previous keys: what was carried out before a key was changed is not carried out again."""
+        return [self.work.fingerprint(one.subkey("fingerprint")) for one in keys.all[1:]]
 
 
 class _Earlier(Exception):
@@ -151,7 +159,8 @@ class Batch:
             detail = result.detail or f"by {found.reason!r}"
             said = f"is denied: {detail}; nothing was sent, and it is denied however often it is called"
             self.results[call.id] = refused(call.name, Refused.denied, said)
-            self.note("denied", call.id, tool=str(call.name)[:128], reason=found.reason)
+            digest = arguments_digest(self.runtime.store.keys, call.arguments)
+            self.note("denied", call.id, tool=str(call.name)[:128], reason=found.reason, argumentsDigest=digest)
             return None
         try:
             # A copy: what the host holds may change while the call waits.
@@ -179,7 +188,8 @@ class Batch:
         one.outcome, why = await tightened(hook, told, self.caller)
         if why:
             one.reason, one.by_hook = why, True
-            self.note("hook", one.id, tool=tool.name, outcome=one.outcome.name, reason=why)
+            about = {"tool": tool.name, "outcome": one.outcome.name, "reason": why, "fingerprint": one.fingerprint}
+            self.note("hook", one.id, **about)
         if one.outcome is not Outcome.denied:
             return one
         said = f"is denied by {why}; nothing was sent"
@@ -189,8 +199,10 @@ class Batch:
     async def _carried_out(self, one: Ready) -> bool:
         """Whether a call that would wait ran in this turn before; its result is replayed then."""
         store = self.runtime.store
+        given = self._key(one), one.fingerprint, self.requester
+        earlier = one.earlier(store.keys)
         try:
-            found = await self.runtime.in_store(store.carried_out, self._key(one), one.fingerprint, self.requester)
+            found = await self.runtime.in_store(store.carried_out, *given, earlier=earlier)
         except PauseConflict as error:
             found = ToolResult(False, Sent.not_sent, message=error.message)
         if found is not None:
@@ -202,43 +214,67 @@ class Batch:
 
     async def run_one(self, one: Ready) -> None:
         """Run an allowed call: a write is journaled first."""
+        if one.work.is_read:
+            self.results[one.id] = await carried_out(one.work, self.caller, _nothing, self._name(one))
+            return
+        with self.runtime.life.leases.held(Held(self._key(one))):
+            await self._write(one)
+
+    async def _write(self, one: Ready) -> None:
         store, runtime, key = self.runtime.store, self.runtime, self._key(one)
-        about = {"requester": self.requester, "worker": runtime.worker, "lease": runtime.lease()}
+        about: dict[str, Any] = {"requester": self.requester, "worker": runtime.worker, "lease": runtime.lease()}
+        about["earlier"] = one.earlier(store.keys)
         claimed = False
 
-        async def claim() -> None:
+        def seen(earlier: ToolResult | None) -> None:
             nonlocal claimed
-            if one.work.is_read:
-                return
-            earlier = await runtime.in_store(store.claim, key, one.fingerprint, **about)
+            claimed = earlier is None
+
+        async def claim() -> None:
+            earlier = await finished(runtime.in_store(store.claim, key, one.fingerprint, **about), seen)
             if earlier is not None:
                 raise _Earlier(earlier)
-            claimed = True
 
         try:
-            result = await carried_out(
-                one.work, self.caller, claim, "/".join((self.tenant, self.thread, self.turn, one.id))
-            )
+            result = await carried_out(one.work, self.caller, claim, self._name(one))
         except _Earlier as known:
             result = known.result
         except ToolgenError as error:  # the store has no claim to give: another call has this id, or it is out of order
             result = ToolResult(
                 False, Sent.not_sent, message=f"{error.message}; nothing was sent", refused=Refused.error
             )
+        except BaseException:
+            if claimed:
+                await self._keep(one, ToolResult(False, Sent.unknown, message=_INTERRUPTED))
+            raise
         self.results[one.id] = result
-        if not claimed:
-            return
-        state = outcome_state(result)
-        details = {"tool": one.call.name, "fingerprint": one.fingerprint, "state": state.value}
-        entry = Entry("ran", self.tenant, self.requester, None, one.id, details)
+        if claimed:
+            await self._keep(one, result)
+
+    async def _keep(self, one: Ready, result: ToolResult) -> None:
+        """Keep what became of a claimed call. What cannot be kept stays claimed: it is never sent again."""
+        store, state = self.runtime.store, outcome_state(result)
+        details = {"tool": one.call.name, "fingerprint": one.fingerprint}
+        ran = Entry("ran", self.tenant, self.requester, None, one.id, {**details, "state": state.value})
+        late = Entry("late", self.tenant, self.requester, None, one.id, {**details, "outcome": state.value})
         try:
-            await runtime.in_store(store.finish, key, state, result, [entry])
-        except ToolgenError as error:  # it ran, and stays claimed: it is never sent again
+            try:
+                await self.runtime.in_store(store.finish, self._key(one), state, result, [ran])
+            except PauseConflict:  # its lease was over before it was
+                await self.runtime.in_store(store.record, [late])
+        except ToolgenError as error:
             _log.warning("the result of a call could not be kept: %s", error.message)
+
+    def _name(self, one: Ready) -> str:
+        return "/".join((self.tenant, self.thread, self.turn, one.id))
 
     def note(self, kind: str, call: str, *, actor: str | None = None, **details: Any) -> None:
         """Remember an audit entry; they are written at the end."""
         self.entries.append(Entry(kind, self.tenant, actor or self.requester, None, call, details))
+
+
+async def _nothing() -> None:
+    """What a read does before it is sent."""
 
 
 def _with_ids(calls: Sequence[ToolCall], results: dict[str, ToolResult]) -> list[ToolCall]:
@@ -255,8 +291,3 @@ def _with_ids(calls: Sequence[ToolCall], results: dict[str, ToolResult]) -> list
             said = f"a call id has at most {LONGEST_ID} characters, all of them printable: the call was not run"
             results[name] = ToolResult(False, Sent.not_sent, message=said)
     return [call for call in named if str(call.id) not in results]
-
-
-def is_name(text: object) -> bool:
-    """Whether a text can be a call id, a thread or a turn: both databases can keep it, whole."""
-    return isinstance(text, str) and 0 < len(text) <= LONGEST_ID and text.isprintable()

@@ -29,12 +29,16 @@ _Step = Callable[["Runtime", str, str, datetime], Awaitable[bool]]
 
 
 async def sweep(runtime: Runtime) -> int:
-    """One sweep: times that are up, claims that ran out, approvals nobody used, reminders; how much changed."""
+    """One sweep: times that are up, claims that ran out, approvals nobody used, reminders; how much changed.
+
+    Last the head of the audit log, with what was recorded before.
+    """
     store = runtime.store
+    await runtime.in_store(runtime.life.leases.renew)  # of what runs here, before it is taken for what nobody runs
     now = store.clock()
     changed = 0
     while found := await runtime.in_store(store.due, now, _BATCH):
-        fired = await _each(runtime, found, _timed, now)
+        fired = await _timed(runtime, [pause_id for pause_id, _ in found], now)
         changed += fired
         if not fired or len(found) < _BATCH:
             break
@@ -42,7 +46,10 @@ async def sweep(runtime: Runtime) -> int:
     if runtime.callers is not None:
         changed += await _each(runtime, await _approved(runtime), _settled, now)
     changed += await runtime.in_store(store.lapse, now)
-    return changed + await _reminded(runtime) + await _erased(runtime, now)
+    changed += await _reminded(runtime) + await _erased(runtime, now)
+    if runtime.life.heads is not None:
+        await runtime.in_store(runtime.life.heads.keep)
+    return changed
 
 
 async def _approved(runtime: Runtime) -> list[tuple[str, str]]:
@@ -64,26 +71,23 @@ async def _each(runtime: Runtime, found: list[tuple[str, str]], step: _Step, now
     return changed
 
 
-async def _timed(runtime: Runtime, pause_id: str, tenant: str, now: datetime) -> bool:
-    """The due time of a pause has come."""
-    store = runtime.store
-    pause = await runtime.in_store(store.pause, pause_id, tenant)
-    owner = runtime.life.owner(pause)
-    by_approval = pause.timeout_policy is TimeoutPolicy.AUTO_APPROVE
-    if by_approval and owner is None and pause.due is not None and now < pause.due + PATIENCE:
-        return False
-    changed = False
+async def _timed(runtime: Runtime, ids: list[str], now: datetime) -> int:
+    """The due times of pauses have come; how many this process changed: another one may have been faster."""
 
-    def fire(current: Pause, turn: Turn) -> Change | None:
-        nonlocal changed
-        change: Change | None = time_is_up(owner or runtime, now, turn.by_time)(current)
-        changed = change is not None
+    def fire(pause: Pause, turn: Turn) -> Change | None:
+        owner = runtime.life.owner(pause)
+        by_approval = pause.timeout_policy is TimeoutPolicy.AUTO_APPROVE
+        if by_approval and owner is None and pause.due is not None and now < pause.due + PATIENCE:
+            return None
+        change: Change | None = time_is_up(owner or runtime, now, turn.by_time)(pause)
         return change
 
-    after = await runtime.in_store(store.change_in_turn, pause_id, tenant, fire)
-    if changed:  # by this process: another one may have been faster
-        runtime.told(after, "timeout")
-    return changed
+    changed, failed = await runtime.in_store(runtime.store.change_each, ids, fire)
+    for pause_id, error in failed.items():
+        _log.warning("pause %s could not be swept: %s", pause_id, type(error).__name__)
+    for pause in changed:
+        runtime.told(pause, "timeout")
+    return len(changed)
 
 
 async def _settled(runtime: Runtime, pause_id: str, tenant: str, now: datetime) -> bool:
@@ -119,6 +123,7 @@ def _ended(pause: Pause, now: datetime) -> Change | None:
             continue
         after = after.with_call(replace(call, state=state, detail=detail, lease=None))
         about = {"tool": call.tool, "state": state.value, "detail": detail}
+        about |= {"fingerprint": call.fingerprint, "requester": pause.requester}
         entries.append(Entry(state.value, pause.tenant, f"{SYSTEM}sweep", pause.id, call.id, about))
     return Change(after, tuple(entries)) if entries else None
 

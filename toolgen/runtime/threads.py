@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -27,3 +27,16 @@ async def in_thread(do: Callable[..., T], *arguments: Any, **named: Any) -> T:
             work.exception()  # seen: it is told to nobody
         raise cancelled
     return work.result()
+
+
+async def finished(work: Awaitable[T], seen: Callable[[T], None]) -> T:
+    """What some work in a thread gives. `seen` is given it too, even where whoever waits is cancelled meanwhile."""
+    doing = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait({doing})  # the thread goes on: what it did is known when it is done
+        raise
+    finally:
+        if doing.done() and not doing.cancelled() and doing.exception() is None:
+            seen(doing.result())

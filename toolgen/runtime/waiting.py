@@ -9,14 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from toolgen.approvals.model import Pause
+from toolgen.approvals.states import CallState
 from toolgen.approvals.store import CHANNEL
+from toolgen.errors import PauseConflict
 
 if TYPE_CHECKING:
     from toolgen.approvals.store import Store
+    from toolgen.identity.caller import Caller
+    from toolgen.result import ToolResult
+    from toolgen.runtime.core import Runtime
 
 LOOK_EVERY: Final = 0.25  # seconds, where nobody tells
 LISTENING: Final = 10.0  # seconds between looks where the database tells: a message may be lost with a connection
@@ -135,3 +141,34 @@ class Listener:
             self._waiters.wake()  # what changed before is not told
             async for notice in connection.notifies():
                 self._waiters.wake(notice.payload)
+
+
+async def settled(runtime: Runtime, pause_id: str, tenant: str) -> Pause:
+    """The pause once nothing of it waits, and nobody is running its calls. Raises PauseUnknown."""
+    async with runtime.life.waiters.watching(pause_id) as watch:
+        while True:
+            watch.look()
+            pause = await runtime.in_store(runtime.store.pause, pause_id, tenant)
+            now = runtime.store.clock()
+            held = (
+                call.lease is None or call.lease >= now for call in pause.calls if call.state is CallState.executing
+            )
+            if not pause.waiting and not any(held):
+                return pause
+            await watch.changed()
+
+
+async def waited(
+    runtime: Runtime, pause_id: str, caller: Caller | None, timeout: float | None
+) -> Mapping[str, ToolResult]:
+    """The results of a pause once every call has its verdict. Raises TimeoutError, and what `resume` raises."""
+    deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+    while True:
+        async with asyncio.timeout_at(deadline):
+            pause = await settled(runtime, pause_id, runtime.tenant_of(caller))
+        try:
+            return await runtime.resume(pause_id, caller=caller)
+        except PauseConflict:
+            now = await runtime.in_store(runtime.store.pause, pause_id, runtime.tenant_of(caller))
+            if now.revision == pause.revision:
+                raise  # nobody else was faster: it is something that waiting does not change
