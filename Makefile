@@ -62,7 +62,7 @@ lock: ## pin the newest allowed versions anew in requirements.lock
 	@mkdir -p build
 	@$(PYTHON) -m venv --clear build/lock-venv
 	@build/lock-venv/bin/python $(PIP) install --upgrade pip
-	@build/lock-venv/bin/python $(PIP) install -e '.[contract,inbox,inline,oauth,postgres]' --group dev
+	@build/lock-venv/bin/python $(PIP) install -e '.[all]' --group dev
 	@{ echo "# What 'make venv' installs, exactly. Written by 'make lock': do not edit."; \
 	   build/lock-venv/bin/python -m pip --disable-pip-version-check freeze --exclude-editable --exclude setuptools; \
 	 } > build/requirements.lock
