@@ -491,7 +491,7 @@ def test_references_leave_the_folder_only_where_a_root_is_allowed_and_the_own_fo
     document = HEAD + f"paths: {{/x: {{get: {{operationId: x, parameters: {parameters}, responses: {{}}}}}}}}"
     (folder / "api/zoo.yaml").write_text(document, encoding="utf-8")
     refused = toolgen("generate", "api/zoo.yaml")
-    assert "--allow-root DIR" in refused.stdout
+    assert "--allow-root DIR" in " ".join(refused.stdout.split())  # it stands behind a path of any length
     assert "degraded: 1 operation" in refused.stdout
     allowed = toolgen("generate", "api/zoo.yaml", "--allow-root", "common", "--force", "--strict")
     assert allowed.exit_code == 0, allowed.output

@@ -52,13 +52,13 @@ def answers(done: Submission, review_url: str | None = None) -> dict[str, Answer
 def answer(result: ToolResult) -> Answer:
     """A result as a front door gives it."""
     if result.ok:
-        extra = {"message": result.message or None, "headers": dict(result.headers) or None}
-        return Answer(str(result), {"result": result.body, **_present(extra)})
+        told = {"message": result.message or None, "headers": dict(result.headers) or None}
+        return Answer(str(result), {"result": result.body, **_present(told)})
     if result.refused is Refused.gated:  # of a pause that was there before this batch
         return Answer(str(result), {"status": PENDING, "reason": result.message})
     unknown = result.sent is Sent.unknown
     status = Sent.unknown.value if unknown else result.refused.value if result.refused else ERROR
-    extra = {
+    extra: dict[str, Any] = {
         "httpStatus": result.status,
         "body": result.body,
         "headers": dict(result.headers) or None,
