@@ -108,9 +108,12 @@ def is_comparable(text: str) -> bool:
     """Whether both systems mean the same tools by it: a colon, of whose two sides none could stand for the other's.
 
     Where `*` stands before the colon and at the beginning of a name, one space of texts lets `*:*pets` match
-    the end of a path; here it matches names.
+    the end of a path; here it matches names. And there an API has no name that `b*` could stand for.
     """
     before, colon, target = text.partition(":")
+    source = matching(before.partition(".")[0])
+    if any(source.fullmatch(name) for name in ("shop", "bank")) and not source.fullmatch("http"):
+        return False
     return bool(colon) and ("*" not in before or "." in before or target[:1] != "*" or not target.strip("*"))
 
 
@@ -123,6 +126,13 @@ def _pattern(text: str) -> st.SearchStrategy[Pattern]:
         return st.just(Pattern(text))  # with the words of the reference system: it knows no APIs
     except PatternError:
         return st.nothing()
+
+
+def test_a_pattern_that_stands_for_the_name_of_an_api_is_of_this_gate_alone() -> None:
+    (pay,) = [tool for tool in known_tools(UNIQUE) if tool.name == "pay"]
+    pattern = Pattern("b*:*")
+    assert not is_comparable(pattern.text)
+    assert Gate(ApprovalConfig(require_approval=(pattern,)), UNIQUE).outcome_of(pay).outcome.name == "gated"
 
 
 @settings(max_examples=300)
