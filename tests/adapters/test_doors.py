@@ -10,8 +10,14 @@ import pytest
 from door_scenarios import SCENARIOS
 from door_world import Door, World, world_in
 from doors_plain import PlainDoor
+from doors_providers import ChatDoor, ClaudeDoor, ResponsesDoor
 
-DOORS: dict[str, Callable[[World], Door]] = {"runtime": PlainDoor}
+DOORS: dict[str, Callable[[World], Door]] = {
+    "runtime": PlainDoor,
+    "openai-chat": ChatDoor,
+    "openai-responses": ResponsesDoor,
+    "anthropic": ClaudeDoor,
+}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgen.tools.model import Tool
+from toolgen.tools.export.described import Described
 
 
-def export_tool(tool: Tool) -> dict[str, Any]:
+def export_tool(tool: Described) -> dict[str, Any]:
     """One entry of the request's `tools`."""
     return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema()}

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgen.tools.model import Tool
+from toolgen.tools.export.described import Described
 
 
-def chat_tool(tool: Tool) -> dict[str, Any]:
+def chat_tool(tool: Described) -> dict[str, Any]:
     """A tool for chat completions."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema()}
     return {"type": "function", "function": function}
 
 
-def responses_tool(tool: Tool) -> dict[str, Any]:
+def responses_tool(tool: Described) -> dict[str, Any]:
     """A tool for the Responses API."""
     return {
         "type": "function",

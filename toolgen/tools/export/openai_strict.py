@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolgen.tools.export.described import Described
 from toolgen.tools.export.limits import passed
 from toolgen.tools.export.merge import NEVER, Impossible, Unmergeable
 from toolgen.tools.export.normal import ANNOTATIONS, Normal
@@ -21,7 +22,6 @@ from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.pointers import escape, target_of
 from toolgen.tools.export.sizes import MAX_SCHEMAS, schemas_in
 from toolgen.tools.export.words import described, sentence
-from toolgen.tools.model import Tool
 
 Schema = dict[str, Any]
 
@@ -40,7 +40,7 @@ class NotStrict(Exception):
         self.at = at
 
 
-def export_tool(tool: Tool, notes: Notes) -> Schema:
+def export_tool(tool: Described, notes: Notes) -> Schema:
     """A chat completions tool, strict where that is possible."""
     function: Schema = {"name": tool.name, "description": tool.description}
     schema = tool.input_schema()

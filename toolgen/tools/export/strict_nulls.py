@@ -19,13 +19,13 @@ from typing import Any
 
 import jsonschema_rs
 
+from toolgen.tools.export.described import Described
 from toolgen.tools.export.notes import Notes
 from toolgen.tools.export.openai_strict import NotStrict, Schema, Strict
 from toolgen.tools.export.pointers import target_of
-from toolgen.tools.model import Tool
 
 
-def strip_strict_nulls(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+def strip_strict_nulls(tool: Described, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments without the nulls strict mode asked for; unchanged for a tool that is not strict.
 
     The argument is not changed. Arguments that do not fit the strict schema come back with their
