@@ -71,7 +71,7 @@ class Offer:
     def __iter__(self) -> Iterator[OfferedTool]:
         return iter(self.tools.values())
 
-    def call(self, name: str, arguments: Any, id: str | None = None) -> ToolCall:
+    def tool_call(self, name: str, arguments: Any, id: str | None = None) -> ToolCall:
         """A model's call as the runtime takes it. A name that is not offered stays as it is: the gate answers it."""
         found = self.tools.get(name)
         if found is None:

@@ -78,7 +78,7 @@ def turn_of(
         tool = offer.tools.get(one.name)
         if strict and tool is not None:
             arguments = strip_strict_nulls(tool, arguments)
-        calls.append(offer.call(one.name, arguments, one.id))
+        calls.append(offer.tool_call(one.name, arguments, one.id))
     # An id that stands for several calls is answered once: nobody could say which of them it is.
     whole = tuple(call for call in calls if call.id not in faults)
     return Turn(id, whole, tuple(said), faults, tuple(ids))
