@@ -36,7 +36,8 @@ class PlainDoor:
     async def _submitted(self, calls: Any, caller: Caller | None) -> list[Got]:
         offer = Offer(self.runtime)
         made = [
-            offer.tool_call(name, arguments, f"{number}-{uuid4().hex}") for number, (name, arguments) in enumerate(calls)
+            offer.tool_call(name, arguments, f"{number}-{uuid4().hex}")
+            for number, (name, arguments) in enumerate(calls)
         ]
         found = answers(await self.runtime.submit(made, caller=caller, thread="t", turn=uuid4().hex))
         return [got_of(found[str(call.id)], call.id) for call in made]

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 from door_scenarios import SCENARIOS
 from door_world import Door, World, world_in
+from doors_langchain import GraphDoor, SyncToolDoor, ToolDoor
 from doors_plain import PlainDoor
 from doors_providers import ChatDoor, ClaudeDoor, ResponsesDoor
 
 DOORS: dict[str, Callable[[World], Door]] = {
     "runtime": PlainDoor,
+    "langchain": ToolDoor,
+    "langchain-sync": SyncToolDoor,
+    "langgraph": GraphDoor,
     "openai-chat": ChatDoor,
     "openai-responses": ResponsesDoor,
     "anthropic": ClaudeDoor,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,7 +12,7 @@ from toolgen.cli import approvals_decided as decided
 from toolgen.cli import approvals_kept as kept
 from toolgen.cli import approvals_swept as swept
 from toolgen.cli.command import Command, FormatOption, group
-from toolgen.cli.output import Format, print_json, to_line, write
+from toolgen.cli.output import Format, print_json, rest, to_line, write
 from toolgen.cli.stores import IdArgument, KeyOption, StoreOption, desk
 from toolgen.cli.who import TenantOption, WhoOption
 
@@ -134,7 +133,7 @@ def _follow(store: Store, tenant: str, given: dict[str, Any], format_: Format) -
             else:
                 print_line(pause)
         known = {pause.id: pause.revision for pause in now.values()}
-        time.sleep(EVERY)
+        rest(EVERY, sys.stdout)
 
 
 @app.command("show", cls=Command, help=SHOW_HELP, short_help="Show a pause and what it would send.")

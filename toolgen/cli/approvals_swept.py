@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Final
@@ -31,10 +34,17 @@ run at once. Nothing that was approved runs here, and nobody is asked who is her
 Time approves by --approvals, the config a pause was made under; without it what time would approve is left alone for
 five minutes, and then waits for a person. --webhook is told of what happens from its first sweep on; a message that is
 not accepted is sent again by a later sweep. --audit-head is for `toolgen audit verify --head`; it is never replaced by
-the end of a log that does not go on from it. With --every a store that cannot be reached is tried again.
+the end of a log that does not go on from it.
+
+What goes wrong with one pause or message keeps nothing else from being done: it is said on stderr, which is what a
+timer should pass on, and the exit code is 1. With --every it is said, and tried again, as is a store that cannot be
+reached.
 
 \b
-Exit codes: 0 done, 1 problems with the store or the config, 2 wrong usage,
+Exit codes: 0 done
+            1 problems with the store or the config; or a pause could not be
+              swept, or the webhook did not accept a message: all else is done
+            2 wrong usage
             130 interrupted, which is how --every ends
 """
 
@@ -89,7 +99,30 @@ def sweep(
             remind=None if remind is None else duration("--remind", remind),
             retention=None if retention is None else duration("--retention", retention),
         )
-        run(_Sweeper(runtime, None if audit_head is None else Heads(found, audit_head), pause, format_).run())
+        heads = None if audit_head is None else Heads(found, audit_head)
+        with _told() as faults:
+            run(_Sweeper(runtime, heads, pause, format_).run())
+    if faults:
+        raise typer.Exit(ToolgenError.exit_code)
+
+
+@contextmanager
+def _told() -> Iterator[list[str]]:
+    """What a sweep warns of goes to stderr, the last of it into this list: it ends no sweep, and is no success."""
+    told: list[str] = []
+
+    class Tell(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told[:] = [record.getMessage()]
+            with suppress(OSError):  # nobody reads stderr: the exit code says it
+                write(f"warning: {visible(told[0])}\n", sys.stderr)
+
+    logger, handler = logging.getLogger("toolgen.approvals"), Tell(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield told
+    finally:
+        logger.removeHandler(handler)
 
 
 @dataclass(frozen=True, slots=True)

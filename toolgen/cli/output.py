@@ -71,6 +71,21 @@ def write(text: str, stream: TextIO) -> None:
     stream.flush()
 
 
+def rest(seconds: float, stream: TextIO) -> None:
+    """Do nothing for a time, or until nobody reads what is printed: BrokenPipeError. Where that shows, at once."""
+    import select
+    import time
+
+    try:
+        poll = select.poll()  # not on every platform: there the next write shows it
+        poll.register(stream.fileno(), 0)  # an error or a hang-up is told always
+    except (AttributeError, OSError, ValueError):
+        time.sleep(seconds)
+        return
+    if poll.poll(seconds * 1000):
+        raise BrokenPipeError
+
+
 def write_bytes(content: bytes) -> None:
     """Bytes on stdout, as they are."""
     sys.stdout.flush()

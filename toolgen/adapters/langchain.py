@@ -1,0 +1,167 @@
+"""Tools for LangChain and LangGraph whose every call goes through the gate.
+
+    tools = as_langchain_tools(runtime)
+    agent = create_agent(model, tools, checkpointer=saver)
+    agent.invoke({"messages": [...]}, {"configurable": {"thread_id": "1", "toolgen_caller": ada}})
+
+A call that waits becomes an `interrupt()` with the pause as JSON where a graph has a checkpointer; it goes on when
+the graph is resumed after somebody decided, wherever that was: `runtime.decide`, the command line, another process.
+Elsewhere the tool answers that it waits.
+
+What a graph is resumed with is a sign to look again and never a decision: anybody who reaches the graph can resume it,
+and langgraph gives an earlier value again in every later run of the tool, whoever started that.
+
+Who asks is the Caller under `toolgen_caller` in the config's `configurable`, else `caller` of the graph's runtime
+context, else the bound one (`bind_caller`); nothing a model writes is ever read as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from toolgen.adapters.answers import Answer, answer, pending, review
+from toolgen.adapters.offered import Offer, OfferedTool
+from toolgen.errors import MissingExtra, PauseConflict, ToolgenError, UsageError
+from toolgen.identity.caller import Caller, current_caller
+
+try:
+    from langchain_core.messages import ToolMessage
+    from langchain_core.runnables import RunnableConfig
+    from langchain_core.tools import BaseTool
+except ImportError:
+    raise MissingExtra("LangChain's tools need langchain-core: pip install 'toolgen[langchain]'") from None
+
+if TYPE_CHECKING:
+    from toolgen.approvals.model import Pause
+    from toolgen.runtime.core import Runtime
+
+CALLER: Final = "toolgen_caller"
+# What langgraph puts into the config of a task (langgraph 1.x): there is no public name for it.
+_CHECKPOINTER: Final = "__pregel_checkpointer"
+_Step = tuple[str, tuple[Any, ...], dict[str, Any]]  # a method of the runtime, and what it is given
+
+
+def as_langchain_tools(
+    runtime: Runtime, *, names: Iterable[str] | None = None, review_url: str | None = None
+) -> list[BaseTool]:
+    """The tools of a runtime, or those of these names, for sync and async agents.
+
+    Their `args_schema` is the tool's own JSON Schema. Models that are given the tools themselves see what
+    `bind_tools` makes of it (definitions written out, recursion dropped); bind `as_openai_tools(runtime)` or
+    `as_anthropic_tools(runtime)` instead for the schemas as they are: the names are the same. Raises UsageError for
+    a name that no tool has.
+    """
+    offer = Offer(runtime)
+    wanted = list(offer.tools) if names is None else list(names)
+    if unknown := [name for name in wanted if name not in offer.tools]:
+        raise UsageError(f"there is no tool {', '.join(map(repr, unknown))}")
+    return [GatedTool.of(offer, offer.tools[name], review_url) for name in wanted]
+
+
+class GatedTool(BaseTool):
+    """One tool. It has nothing to send with: to run it is to submit a call to its runtime."""
+
+    offer: Any = None
+    review_url: str | None = None
+
+    @classmethod
+    def of(cls, offer: Offer, tool: OfferedTool, review_url: str | None) -> GatedTool:
+        """The tool of what a runtime offers."""
+        return cls(
+            name=tool.name,
+            description=tool.description,
+            args_schema=tool.input_schema(),
+            offer=offer,
+            review_url=review_url,
+        )
+
+    def _to_args_and_kwargs(self, tool_input: Any, tool_call_id: str | None) -> tuple[tuple[str, ...], dict[str, Any]]:
+        # Whole, as one value: spread out, an argument called `config` or `self` would be taken for something else.
+        return (), {"asked": tool_input, "call_id": tool_call_id}
+
+    def _run(self, *, asked: Any, call_id: str | None, config: RunnableConfig) -> Any:
+        steps, given, fault = self._steps(asked, call_id, config), None, None
+        while True:
+            try:
+                name, arguments, named = steps.send(given) if fault is None else steps.throw(fault)
+            except StopIteration as end:
+                return end.value
+            given, fault = None, None
+            try:
+                given = getattr(self.offer.runtime.sync, name)(*arguments, **named)
+            except ToolgenError as error:
+                fault = error
+
+    async def _arun(self, *, asked: Any, call_id: str | None, config: RunnableConfig) -> Any:
+        steps, given, fault = self._steps(asked, call_id, config), None, None
+        while True:
+            try:
+                name, arguments, named = steps.send(given) if fault is None else steps.throw(fault)
+            except StopIteration as end:
+                return end.value
+            given, fault = None, None
+            try:
+                given = await getattr(self.offer.runtime, name)(*arguments, **named)
+            except ToolgenError as error:
+                fault = error
+
+    def _steps(self, asked: Any, call_id: str | None, config: RunnableConfig) -> Generator[_Step, Any, Any]:
+        """What is asked of the runtime, one after another, and the tool's answer in the end.
+
+        After an interrupt all of it runs again: the runtime knows the call by thread, turn and id.
+        """
+        place: Mapping[str, Any] = config.get("configurable") or {}
+        caller = _caller(place)
+        thread, turn = place.get("thread_id"), place.get("checkpoint_ns")
+        id = call_id or f"call-{uuid4().hex}"
+        call = self.offer.tool_call(self.name, asked, id)
+        named = {"caller": caller, "thread": thread and str(thread), "turn": turn and str(turn)}
+        done = yield "submit", ([call],), named
+        if id in done.results:
+            return self._told(answer(done.results[id]), call_id)
+        pause: Pause = done.pause
+        while True:
+            if pause.waiting:
+                if not place.get(_CHECKPOINTER):
+                    return self._told(pending(pause, self.review_url), call_id)
+                _interrupted(pause, self.review_url)
+            try:
+                results = yield "resume", (pause.id,), {"caller": caller}
+            except PauseConflict:
+                again = yield "submit", ([call],), named  # as it is now
+                if id in again.results or not again.pause.waiting:
+                    raise  # somebody else is running it: to be resumed when they are done
+                pause = again.pause
+                continue
+            return self._told(answer(results[id]), call_id)
+
+    def _told(self, found: Answer, call_id: str | None) -> Any:
+        if call_id is None:
+            return found.text
+        return ToolMessage(
+            content=found.text,
+            artifact=dict(found.data),
+            tool_call_id=call_id,
+            name=self.name,
+            status="error" if found.is_error else "success",
+        )
+
+
+def _interrupted(pause: Pause, review_url: str | None) -> None:
+    """Stop the graph here, unless it was resumed."""
+    from langgraph.types import interrupt
+
+    interrupt({"type": "approval", **pause.to_dict(), "reviewUrl": review(review_url, pause.id)})
+
+
+def _caller(place: Mapping[str, Any]) -> Caller | None:
+    """Who the host says asks. Raises UsageError for something else under the name: data from a client is no Caller."""
+    found = place.get(CALLER)
+    if found is None:
+        context = getattr(place.get("__pregel_runtime"), "context", None)
+        found = context.get("caller") if isinstance(context, Mapping) else getattr(context, "caller", None)
+    if found is not None and not isinstance(found, Caller):
+        raise UsageError(f"{CALLER} (or caller of the context) is a toolgen.Caller, and nothing else")
+    return found or current_caller()
