@@ -275,6 +275,7 @@ from door_world import World
 from doors_langchain import called, config_of, says
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 from toolgen import Caller
 from toolgen.adapters.langchain import as_langchain_tools

@@ -17,7 +17,9 @@ context, else the bound one (`bind_caller`); nothing a model writes is ever read
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -40,7 +42,31 @@ if TYPE_CHECKING:
 CALLER: Final = "toolgen_caller"
 # What langgraph puts into the config of a task (langgraph 1.x): there is no public name for it.
 _CHECKPOINTER: Final = "__pregel_checkpointer"
-_Step = tuple[str, tuple[Any, ...], dict[str, Any]]  # a method of the runtime, and what it is given
+
+
+@dataclass
+class _Step:
+    """One thing that is asked of the runtime: in plain code and in async code alike."""
+
+    method: str
+    given: tuple[Any, ...]
+    named: dict[str, Any]
+    found: Any = None
+    fault: ToolgenError | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep what is raised inside for `result`."""
+        try:
+            yield
+        except ToolgenError as error:
+            self.fault = error
+
+    def result(self) -> Any:
+        """What was found, or what was raised."""
+        if self.fault is not None:
+            raise self.fault
+        return self.found
 
 
 def as_langchain_tools(
@@ -82,33 +108,23 @@ class GatedTool(BaseTool):
         return (), {"asked": tool_input, "call_id": tool_call_id}
 
     def _run(self, *, asked: Any, call_id: str | None, config: RunnableConfig) -> Any:
-        steps, given, fault = self._steps(asked, call_id, config), None, None
-        while True:
-            try:
-                name, arguments, named = steps.send(given) if fault is None else steps.throw(fault)
-            except StopIteration as end:
-                return end.value
-            given, fault = None, None
-            try:
-                given = getattr(self.offer.runtime.sync, name)(*arguments, **named)
-            except ToolgenError as error:
-                fault = error
+        for step in self._steps(asked, call_id, config):
+            if not isinstance(step, _Step):
+                return step
+            with step.kept():
+                step.found = getattr(self.offer.runtime.sync, step.method)(*step.given, **step.named)
+        return None
 
     async def _arun(self, *, asked: Any, call_id: str | None, config: RunnableConfig) -> Any:
-        steps, given, fault = self._steps(asked, call_id, config), None, None
-        while True:
-            try:
-                name, arguments, named = steps.send(given) if fault is None else steps.throw(fault)
-            except StopIteration as end:
-                return end.value
-            given, fault = None, None
-            try:
-                given = await getattr(self.offer.runtime, name)(*arguments, **named)
-            except ToolgenError as error:
-                fault = error
+        for step in self._steps(asked, call_id, config):
+            if not isinstance(step, _Step):
+                return step
+            with step.kept():
+                step.found = await getattr(self.offer.runtime, step.method)(*step.given, **step.named)
+        return None
 
-    def _steps(self, asked: Any, call_id: str | None, config: RunnableConfig) -> Generator[_Step, Any, Any]:
-        """What is asked of the runtime, one after another, and the tool's answer in the end.
+    def _steps(self, asked: Any, call_id: str | None, config: RunnableConfig) -> Iterator[Any]:
+        """What is asked of the runtime, one after another, and at last the tool's answer.
 
         After an interrupt all of it runs again: the runtime knows the call by thread, turn and id.
         """
@@ -118,24 +134,22 @@ class GatedTool(BaseTool):
         id = call_id or f"call-{uuid4().hex}"
         call = self.offer.tool_call(self.name, asked, id)
         named = {"caller": caller, "thread": thread and str(thread), "turn": turn and str(turn)}
-        done = yield "submit", ([call],), named
-        if id in done.results:
-            return self._told(answer(done.results[id]), call_id)
-        pause: Pause = done.pause
         while True:
+            yield (submitted := _Step("submit", ([call],), named))
+            done = submitted.result()
+            if id in done.results:
+                yield self._told(answer(done.results[id]), call_id)
+            pause: Pause = done.pause
             if pause.waiting:
                 if not place.get(_CHECKPOINTER):
-                    return self._told(pending(pause, self.review_url), call_id)
+                    yield self._told(pending(pause, self.review_url), call_id)
                 _interrupted(pause, self.review_url)
+            yield (resumed := _Step("resume", (pause.id,), {"caller": caller}))
             try:
-                results = yield "resume", (pause.id,), {"caller": caller}
+                yield self._told(answer(resumed.result()[id]), call_id)
             except PauseConflict:
-                again = yield "submit", ([call],), named  # as it is now
-                if id in again.results or not again.pause.waiting:
+                if not pause.waiting:
                     raise  # somebody else is running it: to be resumed when they are done
-                pause = again.pause
-                continue
-            return self._told(answer(results[id]), call_id)
 
     def _told(self, found: Answer, call_id: str | None) -> Any:
         if call_id is None:
