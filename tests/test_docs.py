@@ -187,6 +187,7 @@ def test_each_block_is_of_a_kind_that_is_tried() -> None:
         "calling.md": {"python", "bash", "text", "yaml"},
         "documents.md": {"python", "text"},
         "gate.md": {"python", "bash", "text", "yaml"},
+        "doors.md": {"python", "text"},
         "hitl.md": {"python", "bash", "text"},
         "toolset.md": {"python", "text", "yaml", "json"},
     }

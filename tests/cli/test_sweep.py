@@ -168,10 +168,15 @@ def test_a_pause_that_cannot_be_swept_is_exit_code_1_and_the_others_are(
         assert made.store.pause(fine, "default").calls[0].state == "expired"
 
 
-def command(*args: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "toolgen", "approvals", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+@contextmanager
+def command(*args: str) -> Iterator[subprocess.Popen[str]]:
+    """`toolgen approvals ARGS` as a process, which ends with the test."""
+    given = [sys.executable, "-m", "toolgen", "approvals", *args]
+    with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
 
 
 def test_every_sweeps_again_and_again_until_it_is_interrupted_which_is_exit_code_130(
