@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from stored_pauses import NOW, Clock, a_call, a_vote, added, moved, stored_bytes
 
 from toolgen.approvals.audit import Entry, last
 from toolgen.approvals.erase import details_of, ranges
-from toolgen.approvals.model import VerdictKind, Vote
+from toolgen.approvals.model import Pause, VerdictKind, Vote
 from toolgen.approvals.states import CallState
 from toolgen.approvals.store import Change, JournalKey, Store
 from toolgen.approvals.tables import audit, calls, remembered
@@ -97,6 +98,31 @@ def test_a_pause_that_is_being_carried_out_is_left_and_told(store: Store) -> Non
     moved(store, pause, CallState.executed)
     assert store.purge("ann", actor="admin").to_dict()["pauses"] == 1
     assert sealed(store, pause.id) == []
+
+
+def test_what_a_person_said_of_a_pause_that_was_left_is_still_theirs_to_be_erased(store: Store) -> None:
+    pause = added(store)
+
+    def approve(now: Pause) -> Change:
+        call = replace(now.call("c1"), state=CallState.approved, votes=(a_vote("bob"),))
+        entry = Entry("decided", "t", "bob", pause.id, "c1", {"requester": "ann"})
+        return Change(now.with_call(call), (entry,))
+
+    store.change(pause.id, "t", approve)
+    moved(store, pause, CallState.executing)
+    assert store.purge("ann", actor="admin").left == 1
+    assert store.purge("bob", actor="admin").votes == 1
+    (vote,) = store.pause(pause.id, "t").call("c1").votes
+    assert (vote.decider, vote.note) == ("", None)
+    assert store.faults() == []
+
+
+def test_of_many_that_erase_what_is_old_each_pause_is_erased_and_told_by_one(store: Store) -> None:
+    for _ in range(3):
+        moved(store, added(store), CallState.rejected)
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda _: store.expire(NOW + timedelta(days=1)).pauses, range(6)))
+    assert sum(found) == 3
 
 
 def test_what_a_purged_call_did_is_not_done_again(store: Store) -> None:

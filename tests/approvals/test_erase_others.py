@@ -71,7 +71,8 @@ def test_a_purge_of_a_tenant_leaves_what_others_remember(memory: Store) -> None:
 
 def test_a_call_without_a_pause_that_is_being_carried_out_stays_its_requester_s(memory: Store) -> None:
     claim(memory)
-    memory.purge("ann", actor="admin")
+    assert memory.purge("ann", actor="admin", tenant="other").left == 0
+    assert memory.purge("ann", actor="admin").left == 1, "and it says so"
     memory.finish(KEY, CallState.executed, ANSWER, [])
     assert claim(memory) == ANSWER
     with pytest.raises(PauseConflict):

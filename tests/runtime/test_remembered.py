@@ -254,3 +254,25 @@ async def test_one_is_used_and_revoked_and_the_others_stay(world: World) -> None
     assert len(world.audit("revoked")) == 1
     assert await runs_at_once(runtime)
     assert not await runs_at_once(runtime, changed(id="2"))
+
+
+@runs
+async def test_what_is_revoked_while_a_call_asks_for_it_stands_in_for_nobody(
+    stored: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if stored.store.database.is_sqlite:
+        return  # whoever writes has the file alone
+    from toolgen.runtime import remembered
+
+    runtime = await remembering(stored, Remember())
+    (kept,) = await runtime.remembered.listed()
+    digest = remembered.gating_digest
+
+    def meanwhile(gate: Any) -> str:
+        runtime.remembered._revoke(kept.id, "bob", kept.tenant)
+        return digest(gate)
+
+    monkeypatch.setattr(remembered, "gating_digest", meanwhile)
+    found = await runtime.submit([edit("c2")], caller=ANN)
+    assert found.pause is not None
+    assert stored.sent == []

@@ -53,6 +53,40 @@ async def test_everything_that_is_due_is_swept_at_once_and_counted(clock: Clock,
     assert await made.sweep() == 0
 
 
+def unreadable(made: Runtime, *given: Pause) -> None:
+    """What becomes of pauses whose key is gone."""
+    from sqlalchemy import update
+
+    from toolgen.approvals.tables import calls
+
+    with made.store.database.change() as connection:
+        theirs = calls.c.pause.in_([pause.id for pause in given])
+        connection.execute(update(calls).where(theirs).values(arguments=b"\0" * 60))
+
+
+@runs
+async def test_however_many_cannot_be_read_time_decides_the_others(clock: Clock, pages_of_one: None) -> None:
+    made = runtime(Log(), config(**REJECTS), store=memory_store(clock))
+    *broken, whole = [await paused(made, thread=f"{n}") for n in range(4)]
+    unreadable(made, *broken)
+    clock.move(11 * MINUTE)
+    assert await made.sweep() == 1
+    assert states(made, whole) == [CallState.expired]
+
+
+@runs
+async def test_however_many_cannot_be_read_what_ran_out_of_the_others_ends(clock: Clock, pages_of_one: None) -> None:
+    made = runtime(Log(), store=memory_store(clock))
+    *broken, whole = [await made.decide((await paused(made)).id, YES, decider=BOB) for _ in range(4)]
+    lost = await made.decide((await paused(made)).id, YES, decider=BOB)
+    claimed(made, lost, lost.calls[0].id)
+    unreadable(made, *broken)
+    clock.move(120 * MINUTE)
+    while await made.sweep():
+        pass
+    assert (states(made, whole), states(made, lost)) == ([CallState.expired], [CallState.outcome_unknown])
+
+
 @runs
 async def test_what_is_left_to_another_process_keeps_no_sweep_going(clock: Clock, pages_of_one: None) -> None:
     made = runtime(Log(), store=memory_store(clock))

@@ -8,7 +8,7 @@ entry of the erasing names every entry it took the details from.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 500  # variables of a statement
 @dataclass(frozen=True, slots=True)
 class Erased:
     """How many of each were erased. `votes` are those on others' pauses; `left` are pauses with a call that is being
-    carried out, or that were decided meanwhile: try again later."""
+    carried out, such calls without a pause, and pauses that were decided meanwhile: try again later."""
 
     pauses: int = 0
     journal: int = 0
@@ -43,14 +43,14 @@ class Erased:
 
 def of_person(
     connection: Connection, subject: str, tenant: str | None, now: float
-) -> tuple[Erased, list[str], list[tuple[str, str]]]:
+) -> tuple[Erased, list[str], list[tuple[str, str]], set[str]]:
     """Erase what is kept of a person; calls of theirs that wait are cancelled.
 
-    The counts, the ids of the pauses, and (tenant, id) of those that were cancelled.
+    The counts, the ids of the pauses, (tenant, id) of those that were cancelled, and the ids of those that are left.
 
     The transaction then takes the chain (`Database.lock_chain`) and erases entries with `details_of`.
     """
-    from sqlalchemy import delete, select, update
+    from sqlalchemy import delete, func, select, update
 
     theirs = (pauses.c.requester == subject, *_in_tenant(pauses, tenant))
     rows = connection.execute(select(pauses).where(*theirs).order_by(pauses.c.id).with_for_update()).mappings().all()
@@ -59,26 +59,35 @@ def of_person(
     cancelled = [(row["tenant"], row["id"]) for row in erased if row["open"]]
     _cancel(connection, [pause for _, pause in cancelled])
     _content(connection, [row["id"] for row in erased], now, requester="")
-    settled = (journal.c.requester == subject, *_in_tenant(journal, tenant))
-    settled = (*settled, journal.c.state != CallState.executing.value)
+    asked = (journal.c.requester == subject, *_in_tenant(journal, tenant))
+    settled = (*asked, journal.c.state != CallState.executing.value)
     results = connection.execute(update(journal).where(*settled).values(result=None, requester="")).rowcount
+    running = (*asked, journal.c.state == CallState.executing.value, journal.c.pause.is_(None))
+    others = connection.execute(select(func.count()).select_from(journal).where(*running)).scalar_one()
     kept = (remembered.c.requester == subject, *_in_tenant(remembered, tenant))
     forgotten = connection.execute(delete(remembered).where(*kept)).rowcount
-    counts = Erased(len(erased), results, forgotten, left=len(busy))
-    return counts, [row["id"] for row in erased], cancelled
+    counts = Erased(len(erased), results, forgotten, left=len(busy) + others)
+    return counts, [row["id"] for row in erased], cancelled, busy
 
 
 def details_of(
-    connection: Connection, subject: str, tenant: str | None, ids: Iterable[str], until: int
+    connection: Connection,
+    subject: str,
+    tenant: str | None,
+    ids: Iterable[str],
+    until: int,
+    left: Collection[str] = (),
 ) -> tuple[list[int], int]:
     """Erase the details of the audit entries that name a person or are of their pauses; the entries' numbers.
 
-    Entries behind `until` that only name them stay, since what they tell of was not erased; of how many pauses.
+    Entries of their pauses that are `left` stay, as do those behind `until` that only name them, since what they tell
+    of was not erased: what others said of these pauses is found by them. Of how many pauses the latter are.
     """
     from sqlalchemy import select
 
     named = naming(subject), _erasable(), *_in_tenant(audit, tenant)
-    numbers = set(connection.execute(select(audit.c.seq).where(*named, audit.c.seq <= until)).scalars())
+    known = connection.execute(select(audit.c.seq, audit.c.pause).where(*named, audit.c.seq <= until))
+    numbers = {row.seq for row in known if row.pause not in left}
     late = set(connection.execute(select(audit.c.pause).where(*named, audit.c.seq > until)).scalars())
     theirs = set(ids)
     for some in _some(sorted(theirs)):
@@ -99,7 +108,9 @@ def before(connection: Connection, moment: float, now: float, limit: int) -> Era
 
     ended = func.coalesce(pauses.c.decided, pauses.c.created) < moment
     old = (pauses.c.open.is_(False), pauses.c.erased.is_(None), pauses.c.created < moment, ended)
-    found = connection.execute(select(pauses.c.id).where(*old).order_by(pauses.c.created).limit(limit)).scalars().all()
+    query = select(pauses.c.id).where(*old).order_by(pauses.c.created).limit(limit)
+    # One that somebody else is erasing is theirs, and told by them.
+    found = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
     _content(connection, found, now)
     settled = (journal.c.at < moment, journal.c.state != CallState.executing.value, journal.c.result.is_not(None))
     results = connection.execute(update(journal).where(*settled).values(result=None)).rowcount

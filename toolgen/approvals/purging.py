@@ -28,10 +28,10 @@ def purged(
 ) -> tuple[Erased, list[Entry], list[str]]:
     """Erase what is kept of a person: the counts, what is to be recorded, and the ids of the pauses that changed."""
     until = audit.last(connection)
-    counts, ids, cancelled = erase.of_person(connection, subject, tenant, now.timestamp())
+    counts, ids, cancelled, left = erase.of_person(connection, subject, tenant, now.timestamp())
     votes, others = erased_votes(connection, subject, tenant, until, seal)
     database.lock_chain(connection)  # after all rows: whoever holds the log waits for none
-    numbers, late = erase.details_of(connection, subject, tenant, ids, until)
+    numbers, late = erase.details_of(connection, subject, tenant, ids, until, left)
     counts = replace(counts, votes=votes, audit=len(numbers), left=counts.left + late)
     details = {"pauses": ids, "entries": erase.ranges(numbers)}
     ended = [Entry("cancelled", of, actor, pause_id, None, {"detail": GONE}) for of, pause_id in cancelled]

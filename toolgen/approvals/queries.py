@@ -58,14 +58,24 @@ def calls_of(connection: Connection, found: Sequence[Any], columns: tuple[Any, .
     return by_pause
 
 
-def unfinished(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
-    """(id, tenant) of pauses with a claim or an approval that ran out."""
+def due(connection: Connection, now: datetime, limit: int, skip: int) -> list[tuple[str, str]]:
+    """(id, tenant) of pauses whose time is up and that still wait, the longest overdue first, behind so many."""
+    from sqlalchemy import select
+
+    query = select(pauses.c.id, pauses.c.tenant).where(pauses.c.waiting.is_(True), pauses.c.due <= now.timestamp())
+    query = query.order_by(pauses.c.due).limit(limit).offset(skip)
+    return [(row.id, row.tenant) for row in connection.execute(query)]
+
+
+def unfinished(connection: Connection, now: datetime, limit: int, skip: int) -> list[tuple[str, str]]:
+    """(id, tenant) of pauses with a claim or an approval that ran out, behind so many of each."""
     from sqlalchemy import select
 
     lapsed = select(calls.c.pause).where(calls.c.state == CallState.executing.value, calls.c.lease < now.timestamp())
-    query = select(pauses.c.id, pauses.c.tenant).where(pauses.c.id.in_(lapsed)).limit(limit)
+    query = select(pauses.c.id, pauses.c.tenant).where(pauses.c.id.in_(lapsed)).order_by(pauses.c.id)
     over = select(pauses.c.id, pauses.c.tenant).where(pauses.c.expires < now.timestamp())
-    found = [*connection.execute(query), *connection.execute(over.order_by(pauses.c.expires).limit(limit))]
+    over = over.order_by(pauses.c.expires, pauses.c.id)
+    found = [row for one in (query, over) for row in connection.execute(one.limit(limit).offset(skip))]
     return list(dict.fromkeys((row.id, row.tenant) for row in found))
 
 

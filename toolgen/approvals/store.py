@@ -144,18 +144,15 @@ class Store:
         with self.database.read() as connection:
             return load_turn(connection, tenant, thread, turn, self._seal)
 
-    def due(self, now: datetime, limit: int = 100) -> list[tuple[str, str]]:
-        """(id, tenant) of pauses whose time is up and that still wait, the longest overdue first."""
-        from sqlalchemy import select
-
-        query = select(pauses.c.id, pauses.c.tenant).where(pauses.c.waiting.is_(True), pauses.c.due <= now.timestamp())
+    def due(self, now: datetime, limit: int = 100, skip: int = 0) -> list[tuple[str, str]]:
+        """(id, tenant) of pauses whose time is up and that still wait, the longest overdue first, behind so many."""
         with self.database.read() as connection:
-            return [(row.id, row.tenant) for row in connection.execute(query.order_by(pauses.c.due).limit(limit))]
+            return queries.due(connection, now, limit, skip)
 
-    def unfinished(self, now: datetime, limit: int = 100) -> list[tuple[str, str]]:
-        """(id, tenant) of pauses with a claim or an approval that ran out."""
+    def unfinished(self, now: datetime, limit: int = 100, skip: int = 0) -> list[tuple[str, str]]:
+        """(id, tenant) of pauses with a claim or an approval that ran out, behind so many of each."""
         with self.database.read() as connection:
-            return queries.unfinished(connection, now, limit)
+            return queries.unfinished(connection, now, limit, skip)
 
     def approved(self, after: tuple[float, str] | None = None, limit: int = 100) -> list[tuple[float, str, str]]:
         """(decided, id, tenant) of pauses that are decided and may have calls to run, the oldest decision first.

@@ -149,7 +149,8 @@ class Remembered:
         same = {"tenant": batch.tenant, "requester": batch.requester, "source": tool.source, "tool": tool.name}
         query = select(remembered).where(*(remembered.c[name] == value for name, value in same.items()))
         with store.database.change() as connection:
-            for row in connection.execute(query.where(remembered.c.revoked.is_(None))).mappings().all():
+            query = query.where(remembered.c.revoked.is_(None)).order_by(remembered.c.id)
+            for row in connection.execute(query).mappings().all():
                 data = json.loads(row["data"])
                 over = (row["expires"] is not None and row["expires"] <= now) or row["left"] == 0
                 current = data["toolDigest"] == one.work.tool_digest and data["gating"] == gating_digest(
@@ -157,6 +158,9 @@ class Remembered:
                 )
                 if over or not current or not any(_is_covered(keys, data, one) for keys in store.keys.all):
                     continue
+                held = query.where(remembered.c.id == row["id"]).with_for_update()
+                if connection.execute(held).first() is None:
+                    continue  # revoked meanwhile
                 if row["left"] is not None:
                     fewer = update(remembered).where(remembered.c.id == row["id"], remembered.c.left > 0)
                     if connection.execute(fewer.values(left=remembered.c.left - 1)).rowcount != 1:

@@ -36,19 +36,36 @@ async def sweep(runtime: Runtime) -> int:
     store = runtime.store
     await runtime.in_store(runtime.life.leases.renew)  # of what runs here, before it is taken for what nobody runs
     now = store.clock()
-    changed = 0
-    while found := await runtime.in_store(store.due, now, _BATCH):
-        fired = await _timed(runtime, [pause_id for pause_id, _ in found], now)
-        changed += fired
-        if not fired or len(found) < _BATCH:
-            break
-    changed += await _each(runtime, await runtime.in_store(store.unfinished, now, _BATCH), _settled, now)
+    changed = await _due(runtime, now) + await _unfinished(runtime, now)
     if runtime.callers is not None:
-        changed += await _each(runtime, await _approved(runtime), _settled, now)
+        done, _ = await _each(runtime, await _approved(runtime), _settled, now)
+        changed += done
     changed += await runtime.in_store(store.lapse, now)
     changed += await _reminded(runtime) + await _erased(runtime, now)
     if runtime.life.heads is not None:
         await runtime.in_store(runtime.life.heads.keep)
+    return changed
+
+
+async def _due(runtime: Runtime, now: datetime) -> int:
+    """All times that are up. Pauses that cannot be read stay due, and must not stand before the others for ever."""
+    changed, skip = 0, 0
+    while found := await runtime.in_store(runtime.store.due, now, _BATCH, skip):
+        fired, failed = await _timed(runtime, [pause_id for pause_id, _ in found], now)
+        changed += fired
+        skip += len(found) - fired
+        if not (fired or failed) or len(found) < _BATCH:
+            break
+    return changed
+
+
+async def _unfinished(runtime: Runtime, now: datetime) -> int:
+    """Some of what ran out, behind what cannot be read."""
+    changed, skip, failed = 0, 0, 1
+    while failed and (found := await runtime.in_store(runtime.store.unfinished, now, _BATCH, skip)):
+        done, failed = await _each(runtime, found, _settled, now)
+        changed += done
+        skip += _BATCH
     return changed
 
 
@@ -60,19 +77,21 @@ async def _approved(runtime: Runtime) -> list[tuple[str, str]]:
     return [(pause_id, tenant) for _, pause_id, tenant in found]
 
 
-async def _each(runtime: Runtime, found: list[tuple[str, str]], step: _Step, now: datetime) -> int:
-    """One step for each of these pauses; one that cannot be read must not stop the others."""
-    changed = 0
+async def _each(runtime: Runtime, found: list[tuple[str, str]], step: _Step, now: datetime) -> tuple[int, int]:
+    """One step for each of these pauses: how many changed, and how many failed, which stops no others."""
+    changed = failed = 0
     for pause_id, tenant in found:
         try:
             changed += await step(runtime, pause_id, tenant, now)
         except Exception as error:  # noqa: BLE001 - the pause stays as it is
+            failed += 1
             _log.warning("pause %s could not be swept: %s", pause_id, type(error).__name__)
-    return changed
+    return changed, failed
 
 
-async def _timed(runtime: Runtime, ids: list[str], now: datetime) -> int:
-    """The due times of pauses have come; how many this process changed: another one may have been faster."""
+async def _timed(runtime: Runtime, ids: list[str], now: datetime) -> tuple[int, int]:
+    """The due times of pauses have come; how many this process changed, since another one may have been faster, and
+    how many failed."""
 
     def fire(pause: Pause, turn: Turn) -> Change | None:
         owner = runtime.life.owner(pause)
@@ -87,7 +106,7 @@ async def _timed(runtime: Runtime, ids: list[str], now: datetime) -> int:
         _log.warning("pause %s could not be swept: %s", pause_id, type(error).__name__)
     for pause in changed:
         runtime.told(pause, "timeout")
-    return len(changed)
+    return len(changed), len(failed)
 
 
 async def _settled(runtime: Runtime, pause_id: str, tenant: str, now: datetime) -> bool:
