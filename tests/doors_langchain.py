@@ -50,6 +50,9 @@ class ToolDoor:
         assert isinstance(found, ToolMessage)
         return found
 
+    async def open(self) -> None:
+        """Nothing is opened before it is used."""
+
     async def ask(self, *calls: tuple[str, Any]) -> list[Got]:
         return [await self._asked(name, arguments, ANN) for name, arguments in calls]
 

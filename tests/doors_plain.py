@@ -27,6 +27,9 @@ class PlainDoor:
         self.world = world
         self.runtime: Runtime = world.runtime()
 
+    async def open(self) -> None:
+        """Nothing is opened before it is used."""
+
     async def ask(self, *calls: tuple[str, Any]) -> list[Got]:
         return await self._submitted(calls, ANN)
 

@@ -46,6 +46,9 @@ class ProviderDoor:
         """What the model reads of each call."""
         return [one["content"] for one in written]
 
+    async def open(self) -> None:
+        """Nothing is opened before it is used."""
+
     async def ask(self, *calls: tuple[str, Any]) -> list[Got]:
         return await self._asked(calls, ANN)
 

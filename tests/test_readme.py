@@ -100,7 +100,7 @@ def test_every_file_it_names_is_there() -> None:
 
 def test_every_option_it_names_exists() -> None:
     known = ""
-    for command in ("generate", "show", "check", "explain", "call"):
+    for command in ("generate", "show", "check", "explain", "call", "serve"):
         known += run(sys.executable, "-m", "toolgen", command, "--help", folder=ROOT)
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README))
     assert {option for option in named if option not in known} == set()

@@ -4,7 +4,7 @@
     ├── UsageError                    the call or the command line is wrong (exit code 2)
     │   ├── ConfigError               a toolgen.yaml has problems
     │   └── MissingExtra              an optional package is not installed
-    ├── SourceError                   a document could not be read
+    ├── SourceError                   a document, or a server's list of tools, could not be read
     │   ├── SourceRefused             a rule forbids reading it: scheme, root, host, redirect
     │   ├── SourceUnavailable         it is not there, or the network failed
     │   ├── LimitExceeded             it is larger, deeper or slower than allowed
@@ -109,7 +109,7 @@ class MissingExtra(UsageError):
 
 
 class SourceError(ToolgenError):
-    """A document could not be read."""
+    """A document, or a server's list of tools, could not be read."""
 
 
 class SourceRefused(SourceError):

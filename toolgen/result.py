@@ -90,7 +90,7 @@ class ToolResult:
             return self.message
         shown = self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)
         told = (self.ok and self.status in (200, None)) or self.message.startswith(f"HTTP {self.status}")
-        lines = [] if told else [f"HTTP {self.status}"]
+        lines = [] if told or self.status is None else [f"HTTP {self.status}"]
         lines += [self.message] if self.message else []
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         return "\n".join([*lines, *([shown] if self.body is not None else [])])

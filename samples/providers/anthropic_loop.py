@@ -22,7 +22,7 @@ async def loop(client, model, runtime, caller, ask, messages):
         turn = read_calls(runtime, [event async for event in stream])
         messages += turn.said
         if not turn.ids:
-            return turn.said[0]["content"][0]["text"]
+            return "".join(block.get("text", "") for message in turn.said for block in message["content"])
         done, results = await runtime.submit(turn.calls, caller=caller, thread="chat-1", turn=turn.id), {}
         if done.pause:
             await ask(done.pause)

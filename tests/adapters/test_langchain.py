@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import subprocess
 import sys
@@ -19,13 +20,15 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
 from shown import ROOT
 
 from toolgen import ApprovalConfig, Caller, Decision, Runtime, functions
 from toolgen.adapters.langchain import as_langchain_tools
 from toolgen.adapters.openai import as_openai_tools
-from toolgen.errors import CallerMismatch, UsageError
+from toolgen.errors import CallerMismatch, MissingExtra, UsageError
 from toolgen.identity.caller import bind_caller
 
 REX = {"requestBody": {"name": "Rex"}}
@@ -230,6 +233,49 @@ def test_siblings_run_once_and_each_that_waits_is_asked_about(world: World) -> N
     assert [one.status for one in state["messages"] if isinstance(one, ToolMessage)] == ["success"] * 3
 
 
+def test_calls_that_share_a_node_run_once_each_however_often_the_node_runs(world: World) -> None:
+    runtime = world.runtime()
+    graph = StateGraph(MessagesState).add_node("tools", ToolNode(as_langchain_tools(runtime)))
+    agent = graph.add_edge(START, "tools").add_edge("tools", END).compile(checkpointer=InMemorySaver())
+    names = ["Rex", "Tom", "Kim"]
+    calls = [called("addPet", {"requestBody": {"name": name}}, name) for name in names]
+    config = config_of(ANN, thread_id="1")
+    agent.invoke({"messages": [AIMessage("", tool_calls=calls)]}, config)
+    for number, pause in enumerate(runtime.store.pauses("default"), 1):
+        runtime.sync.decide(pause.id, Decision("approved"), decider=BOSS)
+        state = agent.invoke(Command(resume=True), config)
+        assert len(world.api.seen) == number
+    assert "__interrupt__" not in state
+    assert sorted(one.body["name"] for one in world.api.seen) == sorted(names)
+    assert [one.status for one in state["messages"] if isinstance(one, ToolMessage)] == ["success"] * 3
+
+
+@pytest.mark.parametrize(("verdict", "sent"), [("approved", ["POST /pets"]), ("rejected", [])])
+def test_what_woke_a_call_does_not_answer_the_next_question_of_the_host(
+    world: World, verdict: str, sent: list[str]
+) -> None:
+    runtime = world.runtime()
+    inner = create_agent(says(ask("addPet", REX, "i1"), AIMessage("done")), as_langchain_tools(runtime))
+
+    @as_tool
+    def helper(wish: str) -> str:
+        """Asks the other agent, and then a person."""
+        inner.invoke({"messages": [("user", wish)]})
+        return f"answered: {interrupt('Is that so?')}"
+
+    outer = create_agent(
+        says(ask("helper", {"wish": "add it"}, "o1"), AIMessage("done")), [helper], checkpointer=InMemorySaver()
+    )
+    config = config_of(ANN, thread_id="1")
+    (asked,) = outer.invoke({"messages": [("user", "go")]}, config)["__interrupt__"]
+    outer.invoke(Command(resume="too early"), config)
+    runtime.sync.decide(asked.value["id"], Decision(verdict), decider=BOSS)
+    (question,) = outer.invoke(Command(resume="decided"), config)["__interrupt__"]
+    assert question.value == "Is that so?"
+    assert last_tool(outer.invoke(Command(resume="no"), config)).content == "answered: no"
+    assert world.api.lines == sent
+
+
 def test_the_same_call_id_in_a_later_turn_is_another_call(world: World) -> None:
     runtime = world.runtime()
     config = config_of(ANN, thread_id="1")
@@ -315,3 +361,10 @@ def test_a_graph_goes_on_in_another_process_and_keeps_nobodys_token(world: World
     assert world.api.lines == ["POST /pets"]
     for file in world.folder.iterdir():
         assert b"t0ken-of-ann" not in file.read_bytes()
+
+
+def test_a_missing_package_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain_core.messages", None)
+    monkeypatch.delitem(sys.modules, "toolgen.adapters.langchain")
+    with pytest.raises(MissingExtra, match=r"pip install 'toolgen\[langchain\]'"):
+        importlib.import_module("toolgen.adapters.langchain")

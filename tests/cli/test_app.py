@@ -12,7 +12,7 @@ import pytest
 import toolgen as package
 from toolgen.cli.generate import TARGETS
 
-COMMANDS = ("generate", "show", "check", "explain", "call", "approvals", "audit")
+COMMANDS = ("generate", "show", "check", "explain", "call", "serve", "approvals", "audit")
 GROUPS = {
     "approvals": "list show approve reject amend extend cancel remembered revoke purge sweep".split(),
     "audit": "verify export tail head".split(),

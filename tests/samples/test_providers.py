@@ -12,13 +12,17 @@ REX = '{"id": "7", "name": "Rex", "species": "dog", "status": "available", "pric
 
 
 @pytest.mark.parametrize(
-    ("name", "first", "second"),
-    [("openai_loop", "call_1_0", "call_1_1"), ("anthropic_loop", "toolu_1_0", "toolu_1_1")],
+    ("name", "options", "answer", "first", "second"),
+    [
+        ("openai_loop", ["--yes"], "", "call_1_0", "call_1_1"),
+        ("anthropic_loop", [], "n", "toolu_1_0", "toolu_1_1"),
+    ],
 )
-@pytest.mark.parametrize("answer", ["y", "n"])
-def test_a_loop_asks_a_person_and_tells_the_model(name: str, first: str, second: str, answer: str) -> None:
+def test_a_loop_asks_a_person_and_tells_the_model(
+    name: str, options: list[str], answer: str, first: str, second: str
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(ROOT / f"samples/providers/{name}.py")],
+        [sys.executable, "-W", "error", str(ROOT / f"samples/providers/{name}.py"), *options],
         capture_output=True,
         text=True,
         input=f"{answer}\n",
@@ -33,6 +37,6 @@ def test_a_loop_asks_a_person_and_tells_the_model(name: str, first: str, second:
     assert f'{first}: etag: "1"' in lines
     assert [line for line in lines if line.startswith(second)] == [
         f"{second}: HTTP 204"
-        if answer == "y"
+        if options
         else f"{second}: deletePet was rejected by a reviewer; nothing was sent. Do not call it again with these arguments."
     ]

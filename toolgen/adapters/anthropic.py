@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from toolgen.adapters.offered import Offer
-from toolgen.adapters.turns import Asked, Turn, arguments_of, events_of, plain, turn_of
+from toolgen.adapters.turns import Asked, Turn, arguments_of, events_of, plain, sent_back, turn_of
 from toolgen.errors import UsageError
 from toolgen.tools.export import anthropic
 
@@ -104,6 +104,7 @@ def _assembled(events: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], 
 
 def _with_data(block: Mapping[str, Any]) -> Mapping[str, Any]:
     """A block whose input is data, as the API wants it back; of a text that is none, nothing: its result says so."""
+    block = sent_back(block)
     if not isinstance(block.get("input"), str):
         return block
     try:
@@ -115,6 +116,8 @@ def _with_data(block: Mapping[str, Any]) -> Mapping[str, Any]:
 def _add(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
     if delta["type"] == "input_json_delta":
         block["input"] = f"{block.get('input') or ''}{delta['partial_json']}"
+    elif delta["type"] == "citations_delta":
+        block["citations"] = [*(block.get("citations") or []), delta["citation"]]
     elif delta["type"] in _PIECES:
         key = _PIECES[delta["type"]]
         block[key] = block.get(key, "") + delta[key]

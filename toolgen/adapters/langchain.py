@@ -13,6 +13,10 @@ and langgraph gives an earlier value again in every later run of the tool, whoev
 
 Who asks is the Caller under `toolgen_caller` in the config's `configurable`, else `caller` of the graph's runtime
 context, else the bound one (`bind_caller`); nothing a model writes is ever read as one.
+
+A node of your own that calls a tool and then `interrupt()`s itself gives the call a `@task` or a node: in one body
+langgraph counts the interrupts of both as one row. A sub-agent compiled with `checkpointer=False` keeps nothing: each
+time its call is another one, which is asked about again and never sent.
 """
 
 from __future__ import annotations
@@ -20,12 +24,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from toolgen.adapters.answers import Answer, answer, pending, review
 from toolgen.adapters.offered import Offer, OfferedTool
-from toolgen.errors import MissingExtra, PauseConflict, ToolgenError, UsageError
+from toolgen.errors import MissingExtra, ToolgenError, UsageError
 from toolgen.identity.caller import Caller, current_caller
 
 try:
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
 CALLER: Final = "toolgen_caller"
 # What langgraph puts into the config of a task (langgraph 1.x): there is no public name for it.
 _CHECKPOINTER: Final = "__pregel_checkpointer"
+_TAKING: Final = Lock()  # calls of one node run beside each other, and langgraph counts the interrupts of them all
 
 
 @dataclass
@@ -130,26 +136,22 @@ class GatedTool(BaseTool):
         """
         place: Mapping[str, Any] = config.get("configurable") or {}
         caller = _caller(place)
-        thread, turn = place.get("thread_id"), place.get("checkpoint_ns")
+        thread, turn = (None if one is None else str(one) for one in map(place.get, ("thread_id", "checkpoint_ns")))
         id = call_id or f"call-{uuid4().hex}"
         call = self.offer.tool_call(self.name, asked, id)
-        named = {"caller": caller, "thread": thread and str(thread), "turn": turn and str(turn)}
-        while True:
-            yield (submitted := _Step("submit", ([call],), named))
-            done = submitted.result()
-            if id in done.results:
-                yield self._told(answer(done.results[id]), call_id)
-            pause: Pause = done.pause
-            if pause.waiting:
-                if not place.get(_CHECKPOINTER):
-                    yield self._told(pending(pause, self.review_url), call_id)
-                _interrupted(pause, self.review_url)
-            yield (resumed := _Step("resume", (pause.id,), {"caller": caller}))
-            try:
-                yield self._told(answer(resumed.result()[id]), call_id)
-            except PauseConflict:
-                if not pause.waiting:
-                    raise  # somebody else is running it: to be resumed when they are done
+        named = {"caller": caller, "thread": thread, "turn": turn}
+        yield (submitted := _Step("submit", ([call],), named))
+        done = submitted.result()
+        waits = id not in done.results and done.pause.waiting
+        if place.get(_CHECKPOINTER) and (waits or id in done.recognised):
+            _interrupted(done.pause if waits else None, self.review_url)
+        if id in done.results:
+            yield self._told(answer(done.results[id]), call_id)
+        if waits:
+            yield self._told(pending(done.pause, self.review_url), call_id)
+        # A PauseConflict goes to the host: somebody else is running it, and the graph is resumed when they are done.
+        yield (resumed := _Step("resume", (done.pause.id,), {"caller": caller}))
+        yield self._told(answer(resumed.result()[id]), call_id)
 
     def _told(self, found: Answer, call_id: str | None) -> Any:
         if call_id is None:
@@ -163,11 +165,23 @@ class GatedTool(BaseTool):
         )
 
 
-def _interrupted(pause: Pause, review_url: str | None) -> None:
-    """Stop the graph here, unless it was resumed."""
+def _interrupted(waiting: Pause | None, review_url: str | None) -> None:
+    """Stop the graph here if the call waits.
+
+    All that the graph was resumed with is taken, and not looked at: what is left would answer the next `interrupt()`
+    of the host's own.
+    """
+    from langgraph.errors import GraphInterrupt
     from langgraph.types import interrupt
 
-    interrupt({"type": "approval", **pause.to_dict(), "reviewUrl": review(review_url, pause.id)})
+    asked = waiting and {"type": "approval", **waiting.to_dict(), "reviewUrl": review(review_url, waiting.id)}
+    try:
+        with _TAKING:
+            while True:
+                interrupt(asked)
+    except GraphInterrupt:
+        if waiting:
+            raise
 
 
 def _caller(place: Mapping[str, Any]) -> Caller | None:

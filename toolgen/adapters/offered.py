@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,9 @@ class OfferedTool:
 class Offer:
     """What a runtime offers now: a toolset that is reloaded, or a server that lists other tools, shows at once."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, *, reserved: Collection[str] = ()) -> None:
         self.runtime = runtime
+        self._reserved = reserved  # names of the door's own tools
         self._made_for: Gate | None = None
         self._tools: Mapping[str, OfferedTool] = {}
 
@@ -65,7 +66,7 @@ class Offer:
         """The tools by the names a model calls them, in the order of their sources."""
         gate = self.runtime.gate  # a new one whenever what it looks at has changed
         if gate is not self._made_for:
-            self._tools, self._made_for = {one.name: one for one in _offered(self.runtime)}, gate
+            self._tools, self._made_for = {one.name: one for one in _offered(self.runtime, self._reserved)}, gate
         return self._tools
 
     def __iter__(self) -> Iterator[OfferedTool]:
@@ -79,21 +80,21 @@ class Offer:
         return ToolCall(id, found.tool, arguments, found.source)
 
 
-def _offered(runtime: Runtime) -> list[OfferedTool]:
+def _offered(runtime: Runtime, reserved: Collection[str]) -> list[OfferedTool]:
     found: list[tuple[str, Any]] = []
     for source in runtime.known:
-        listed = source.toolset.tools if isinstance(source, ApiSource) else source.source.tools()
+        listed = source.toolset.tools if isinstance(source, ApiSource) else source.tools()
         found += [(source.name, one) for one in listed]
-    names = offered_names([(source, str(getattr(one, "name", one))) for source, one in found])
+    names = offered_names([(source, str(getattr(one, "name", one))) for source, one in found], reserved)
     return [OfferedTool(name, source, one) for name, (source, one) in zip(names, found, strict=True)]
 
 
-def offered_names(tools: Sequence[tuple[str, str]]) -> list[str]:
-    """A name for each (source, name): unique, and the same whatever the order.
+def offered_names(tools: Sequence[tuple[str, str]], reserved: Collection[str] = ()) -> list[str]:
+    """A name for each (source, name): unique, none of the reserved ones, and the same whatever the order.
 
     Names that no provider takes (of other characters, too long) are made fit as those of operations are.
     """
-    counts = Counter(name for _, name in tools)
+    counts = Counter([*(name for _, name in tools), *reserved])
     return tool_names(
         [
             (source, name, name if counts[name] == 1 else f"{source}_{name}", f"{source}:{name}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from toolgen.adapters.offered import Offer
-from toolgen.adapters.turns import Asked, Turn, events_of, plain, turn_of
+from toolgen.adapters.turns import Asked, Turn, events_of, plain, sent_back, turn_of
 from toolgen.errors import UsageError
 from toolgen.tools.export import openai, openai_strict
 from toolgen.tools.export.notes import Notes
@@ -98,11 +98,20 @@ def _of_chat(data: Mapping[str, Any], is_whole: bool) -> tuple[list[Mapping[str,
         raise UsageError("the response has several choices: ask for one (n=1), or the calls of all would be run")
     if not choices:
         return [], []
-    message = {key: value for key, value in choices[0]["message"].items() if value is not None}
+    message = {key: value for key, value in sent_back(choices[0]["message"]).items() if value is not None}
     is_whole = is_whole and choices[0].get("finish_reason") in _WHOLE
     calls = [one for one in message.get("tool_calls") or [] if one.get("type", "function") == "function"]
     asked = [Asked(one["id"], one["function"]["name"], one["function"].get("arguments"), is_whole) for one in calls]
+    if message.get("tool_calls"):
+        message["tool_calls"] = [_call_sent_back(one) for one in message["tool_calls"]]
     return [message], asked
+
+
+def _call_sent_back(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call as a message has it; the client's helper for streams leaves the index of its pieces in."""
+    found = {key: sent_back(value) if isinstance(value, Mapping) else value for key, value in call.items()}
+    found.pop("index", None)
+    return found
 
 
 def _of_responses(data: Mapping[str, Any], is_whole: bool) -> tuple[list[Mapping[str, Any]], list[Asked]]:
@@ -118,7 +127,15 @@ def _of_responses(data: Mapping[str, Any], is_whole: bool) -> tuple[list[Mapping
         )
         for one in calls
     ]
-    return list(data["output"]), asked
+    return [_item_sent_back(item) for item in data["output"]], asked
+
+
+def _item_sent_back(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An item of the output as one of the next input."""
+    found = sent_back(item)
+    if isinstance(found.get("content"), list):
+        found["content"] = [sent_back(part) for part in found["content"]]
+    return found
 
 
 def _assembled(events: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], bool]:
@@ -136,7 +153,9 @@ def _response_of(events: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any]
     items: list[Mapping[str, Any]] = []
     for event in events:
         if event["type"] in ("response.completed", "response.incomplete", "response.failed"):
-            return event["response"], event["type"] == "response.completed"
+            # Some servers have the items in their own events alone.
+            response = event["response"]
+            return {**response, "output": response.get("output") or items}, event["type"] == "response.completed"
         if event["type"] in ("response.created", "response.in_progress"):
             id = event["response"].get("id", id)
         if event["type"] == "response.output_item.done":
@@ -157,9 +176,9 @@ def _completion_of(events: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, An
                 raise UsageError("the stream has several choices: ask for one (n=1), or the calls of all would be run")
             reason = choice.get("finish_reason") or reason
             delta = choice.get("delta") or {}
-            for key in ("content", "refusal"):
-                if delta.get(key):
-                    message[key] = message.get(key, "") + delta[key]
+            for key, value in delta.items():
+                if isinstance(value, str) and value and key != "role":
+                    message[key] = message.get(key, "") + value
             for piece in delta.get("tool_calls") or []:
                 _add(calls.setdefault(piece["index"], _empty_call()), piece)
     if calls:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from toolgen.runtime.submit import Submission
 
 CUT_OFF: Final = "the response was cut off before this call was whole: it was not run; make it again"
+NO_ID: Final = "this call has no id, by which its result could be given: it was not run"
+_OF_HELPERS: Final = ("parsed", "parsed_arguments", "parsed_output")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class Asked:
     arguments: Any = field(repr=False)
     is_whole: bool = True
 
+    def __post_init__(self) -> None:
+        given: tuple[Any, Any] = self.id, self.name  # of a response, where types are a promise
+        if not all(isinstance(one, str) for one in given):
+            raise TypeError("the id and the name of a call are texts")
+
 
 def turn_of(
     offer: Offer, asked: Iterable[Asked], *, id: str | None, said: Iterable[Mapping[str, Any]], strict: bool = False
@@ -66,8 +73,8 @@ def turn_of(
     calls, faults, ids = [], {}, []
     for one in asked:
         ids.append(one.id)
-        if not one.is_whole:
-            faults[one.id] = ToolResult(False, Sent.not_sent, message=CUT_OFF)
+        if not (one.is_whole and one.id):
+            faults[one.id] = ToolResult(False, Sent.not_sent, message=CUT_OFF if one.id else NO_ID)
             continue
         try:
             arguments = arguments_of(one.arguments)
@@ -81,7 +88,7 @@ def turn_of(
         calls.append(offer.tool_call(one.name, arguments, one.id))
     # An id that stands for several calls is answered once: nobody could say which of them it is.
     whole = tuple(call for call in calls if call.id not in faults)
-    return Turn(id, whole, tuple(said), faults, tuple(ids))
+    return Turn(id or None, whole, tuple(said), faults, tuple(ids))
 
 
 def arguments_of(given: Any) -> dict[str, Any]:
@@ -114,6 +121,11 @@ def plain(given: Any) -> Any:
     """A response as data: an SDK's object is what it was made from."""
     dump = getattr(given, "model_dump", None)
     return dump(mode="json", exclude_unset=True) if callable(dump) else given
+
+
+def sent_back(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of a response as its API takes it back: without what only the client's helpers (`parse`, `stream`) add."""
+    return {key: value for key, value in part.items() if key not in _OF_HELPERS}
 
 
 def events_of(response: Any) -> list[Mapping[str, Any]] | None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from toolgen.cli import approvals, audit, call, check, explain, generate, show
+from toolgen.cli import approvals, audit, call, check, explain, generate, serve, show
 from toolgen.cli.command import Command
 
 HELP = """\b
@@ -19,6 +19,7 @@ Example: toolgen generate petstore.yaml
          toolgen explain approvals.yaml --tools petstore.tools.yaml createPet
          toolgen call petstore.tools.yaml createPet --args @pet.json --dry-run
          toolgen approvals list
+         toolgen serve petstore.tools.yaml --approvals approvals.yaml
 
 Tools a language model can call, from any OpenAPI document.
 
@@ -41,6 +42,7 @@ app.command("show", cls=Command, help=show.HELP, short_help=show.SHORT_HELP)(sho
 app.command("check", cls=Command, help=check.HELP, short_help=check.SHORT_HELP)(check.check)
 app.command("explain", cls=Command, help=explain.HELP, short_help=explain.SHORT_HELP)(explain.explain)
 app.command("call", cls=Command, help=call.HELP, short_help=call.SHORT_HELP)(call.call)
+app.command("serve", cls=Command, help=serve.HELP, short_help=serve.SHORT_HELP)(serve.serve)
 app.add_typer(approvals.app, short_help=approvals.SHORT_HELP)
 app.add_typer(audit.app, short_help=audit.SHORT_HELP)
 

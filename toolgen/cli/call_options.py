@@ -1,4 +1,4 @@
-"""What the options of `toolgen call` say, checked: arguments, credentials, ranges; no message quotes a secret."""
+"""What the options of commands that call say, checked: arguments, credentials, ranges; no message quotes a secret."""
 
 from __future__ import annotations
 
@@ -64,6 +64,26 @@ def pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
         if name in found:
             raise UsageError(f"{option} {name} is there twice")
         found[name] = value
+    return found
+
+
+def by_api(
+    option: str, given: Sequence[str] | None, apis: Sequence[str], after: str, form: str
+) -> dict[str, list[str]]:
+    """What an option says of each API: of the only one as it is, of several with the name and `after` in front.
+
+    Raises UsageError for what is of none of them; `form` is what it should have been, as nothing given is shown.
+    """
+    if len(apis) == 1:
+        return {apis[0]: list(given or ())}
+    found: dict[str, list[str]] = {api: [] for api in apis}
+    for text in given or ():
+        api, there, rest = text.partition(after)
+        if not there or api not in found:
+            raise UsageError(
+                f"{option}: there are several toolsets, so that it takes {form}; APIs are {', '.join(apis)}"
+            )
+        found[api].append(rest)
     return found
 
 

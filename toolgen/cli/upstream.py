@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,6 +77,36 @@ class Upstream:
         }
         settings = _settings(toolset, path, self.config, given)
         return Dispatcher(toolset, server=self.server, contract=contract, **settings)
+
+
+def dispatchers(
+    found: Sequence[tuple[Toolset, Path]],
+    *,
+    server: list[str] | None,
+    server_variable: list[str] | None,
+    credential: list[str] | None,
+    allow_private: list[str] | None,
+    config: str | None,
+) -> list[Dispatcher]:
+    """A dispatcher for each toolset and the path it was loaded from. Of several, the options name the API.
+
+    Raises like `Upstream.dispatcher`, and UsageError for two toolsets of one API, or an option that names none.
+    """
+    apis = [toolset.api for toolset, _ in found]
+    twice = next((api for api in apis if apis.count(api) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two toolsets are of the API {twice!r}: `toolgen generate --api NAME` gives one another name")
+    servers = options.by_api("--server", server, apis, "=", "API=URL")
+    variables = options.by_api("--server-variable", server_variable, apis, ".", "API.NAME=VALUE")
+    bound = options.by_api("--credential", credential, apis, ".", "API.SCHEME=REF")
+    made: list[Dispatcher] = []
+    for toolset, path in found:
+        api = toolset.api
+        if len(servers[api]) > 1:
+            raise UsageError(f"--server is there twice for {api}")
+        one = next(iter(servers[api]), None)
+        made.append(Upstream(one, variables[api], bound[api], allow_private, config).dispatcher(toolset, path))
+    return made
 
 
 def _settings(toolset: Toolset, path: Path, config: str | None, given: dict[str, Any]) -> dict[str, Any]:

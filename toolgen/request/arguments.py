@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from toolgen.errors import ArgumentsError, Problem, RequestError
 from toolgen.request.pertool import PerTool
@@ -28,7 +28,16 @@ _LONGEST_KEY: Final = 16  # shorter ones hold no secret
 _TYPES: Final = {bool: "a boolean", str: "a text", dict: "an object", list: "an array", tuple: "an array"}
 
 
-def validated(tool: Tool, arguments: Any) -> dict[str, Any]:
+class Described(Protocol):
+    """A tool as far as its arguments go: an API's, or one of an MCP server."""
+
+    @property
+    def name(self) -> str: ...
+
+    def input_schema(self) -> dict[str, Any]: ...
+
+
+def validated(tool: Described, arguments: Any) -> dict[str, Any]:
     """The arguments of a call, if they are what its schema says.
 
     Raises ArgumentsError with up to 20 problems; `where` of each is a JSON pointer into the arguments, and
@@ -56,9 +65,9 @@ def validated(tool: Tool, arguments: Any) -> dict[str, Any]:
     raise ArgumentsError(f"the arguments of {tool.name} are not valid; nothing was sent", problems)
 
 
-def _with_reason(problem: Problem, tool: Tool) -> Problem:
+def _with_reason(problem: Problem, tool: Described) -> Problem:
     """A body that is one text, given as an object: why it has to be a text."""
-    body = tool.request.body
+    body = tool.request.body if isinstance(tool, Tool) else None
     if (
         body is None
         or body.binary
@@ -69,7 +78,7 @@ def _with_reason(problem: Problem, tool: Tool) -> Problem:
     return replace(problem, hint=f"the body is sent as {body.media_type}: write the document itself, as one text")
 
 
-def _build(tool: Tool) -> Draft202012Validator:
+def _build(tool: Described) -> Draft202012Validator:
     from jsonschema_rs import Draft202012Validator
 
     try:
@@ -93,7 +102,7 @@ def _size(given: Any) -> tuple[int, int]:
     return count, depth
 
 
-def _problems(validator: Draft202012Validator, given: dict[str, Any], tool: Tool, nodes: int) -> Iterator[Problem]:
+def _problems(validator: Draft202012Validator, given: dict[str, Any], tool: Described, nodes: int) -> Iterator[Problem]:
     """What is wrong. The validator makes every error at once, so of long arrays it is given the first items only."""
     schema, shortened = tool.input_schema(), nodes > _MOST_EXPLAINED
     if shortened:

@@ -6,20 +6,19 @@ import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from toolgen.tools.model import Tool
-
+S = TypeVar("S")
 T = TypeVar("T")
 
 
-class PerTool(Generic[T]):
+class PerTool(Generic[S, T]):
     """Calls `make(tool)` the first time a tool is seen. Tools are told apart by identity: equal ones may differ in
     what their toolsets share."""
 
-    def __init__(self, make: Callable[[Tool], T]) -> None:
+    def __init__(self, make: Callable[[S], T]) -> None:
         self._make = make
-        self._kept: dict[int, tuple[weakref.ref[Tool], T]] = {}
+        self._kept: dict[int, tuple[weakref.ref[S], T]] = {}
 
-    def __call__(self, tool: Tool) -> T:
+    def __call__(self, tool: S) -> T:
         """What was made for this tool."""
         key = id(tool)
         found = self._kept.get(key)
@@ -29,7 +28,7 @@ class PerTool(Generic[T]):
         self._kept[key] = weakref.ref(tool, lambda gone: self._forget(key, gone)), made
         return made
 
-    def _forget(self, key: int, gone: weakref.ref[Tool]) -> None:
+    def _forget(self, key: int, gone: weakref.ref[S]) -> None:
         found = self._kept.get(key)
         if found is not None and found[0] is gone:  # another tool may live at that address by now
             del self._kept[key]

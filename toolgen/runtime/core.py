@@ -34,7 +34,7 @@ from toolgen.runtime.leases import LEASE
 from toolgen.runtime.life import Life, notices_of
 from toolgen.runtime.packing import host_state, requester_of
 from toolgen.runtime.remembered import Remembered
-from toolgen.runtime.sources import ApiSource, Known, Source, Work, known_sources, listed
+from toolgen.runtime.sources import ApiSource, Known, Source, Work, known_sources, listed, refreshed
 from toolgen.runtime.submit import Batch, Submission
 from toolgen.runtime.threads import in_thread
 from toolgen.runtime.waiting import waited
@@ -161,6 +161,7 @@ class Runtime:
         who = {} if caller is None else {"requester": caller.subject, "tenant": caller.tenant}
         check_names(thread=thread, turn=turn, **who)
         new = not (thread and turn)
+        await refreshed(self.known)
         batch = Batch(self, caller, thread or uuid4().hex, turn or uuid4().hex, state, new)
         return await batch.run(list(calls))
 
@@ -169,12 +170,14 @@ class Runtime:
 
         Raises DecisionInvalid, DecisionForbidden, PauseUnknown and PauseConflict; nothing is changed then.
         """
+        await refreshed(self.known)
         return await deciding.decide(self, pause_id, decision, decider)
 
     async def amended(
         self, pause_id: str, call_id: str, arguments: Mapping[str, Any], *, tenant: str = DEFAULT_TENANT
     ) -> Any:
         """The preview of a call with other arguments, before anybody approves it. Raises like `decide`."""
+        await refreshed(self.known)
         return await deciding.amended(self, pause_id, tenant, call_id, arguments)
 
     async def resume(
@@ -191,6 +194,7 @@ class Runtime:
             caller = await self.callers(pause.requester, pause.tenant)
             if caller is None:
                 raise PauseConflict("there is no caller for the requester of this pause")
+        await refreshed(self.known)
         results = await resuming.resume(self, pause_id, caller)
         self.told(await self.in_store(self.store.pause, pause_id, self.tenant_of(caller)), "resumed")
         return results
@@ -255,6 +259,7 @@ class Runtime:
 
     async def __aenter__(self) -> Runtime:
         self.life.enter()
+        await refreshed(self.known)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -303,7 +308,7 @@ class Runtime:
 
     def lease(self) -> datetime:
         """Until when a claim made now holds."""
-        longest = max((one.dispatcher.http.total for one in self.known if isinstance(one, ApiSource)), default=0.0)
+        longest = max(map(_seconds, self.known), default=0.0)
         return self.store.clock() + LEASE + timedelta(seconds=longest)
 
     def unpacked(self, pause: Pause) -> Caller:
@@ -320,6 +325,13 @@ class Runtime:
                 hook(pause, what)
             except Exception as error:  # noqa: BLE001 - the host's
                 _log.warning("on_change failed for pause %s: %s", pause.id, type(error).__name__)
+
+
+def _seconds(source: Known) -> float:
+    """The longest time a source has for an answer."""
+    if isinstance(source, ApiSource):
+        return source.dispatcher.http.total
+    return source.remote.seconds if source.remote is not None else 0.0
 
 
 __all__ = ["LEASE", "Known", "Runtime", "host_state"]

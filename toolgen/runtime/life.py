@@ -100,6 +100,8 @@ class Life:
         for one in self.root.known:
             if isinstance(one, ApiSource):
                 await one.dispatcher.aclose()
+            elif one.remote is not None:
+                await one.remote.aclose()
         # What is in memory is gone with its connection; it goes with the runtime.
         if self._owns_store and not self._entered and not self.root.store.database.in_memory:
             await in_thread(self.leases.wait)

@@ -19,6 +19,7 @@ from toolgen.runtime.leases import Held
 from toolgen.runtime.packing import requester_of
 from toolgen.runtime.results import outcome_state, result_of
 from toolgen.runtime.sending import carried_out
+from toolgen.runtime.sources import unreadable
 from toolgen.runtime.threads import finished
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ async def resume(runtime: Runtime, pause_id: str, caller: Caller | None) -> Mapp
     if pause.waiting:
         waiting = ", ".join(call.id for call in pause.waiting)
         raise PauseConflict(f"the pause is pending: {waiting} wait for a decision")
+    for call in pause.calls:
+        unread = unreadable(runtime.known, call.source) if call.state is CallState.approved else ""
+        if unread:  # that it is there no more cannot be said: what is approved stays so
+            raise PauseConflict(f"the pause cannot be resumed now: {unread}")
     if caller is not None and not caller.context:  # a worker's: the request was built from the context of its turn
         caller = replace(caller, context=requester_of(pause).context)
     late: dict[str, ToolResult] = {}

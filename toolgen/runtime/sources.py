@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from toolgen.errors import ArgumentsError, Problem
 from toolgen.identity.caller import Caller
 from toolgen.policy.address import Source as Listed
+from toolgen.policy.address import ToolList
 from toolgen.request.text import NotWritable, json_text
 from toolgen.result import ToolResult
 from toolgen.tools.model import Toolset
@@ -38,6 +39,29 @@ class Source(Protocol):
     def tools(self) -> Iterable[Any]: ...
 
     async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller | None) -> ToolResult: ...
+
+
+@runtime_checkable
+class RemoteSource(Source, Protocol):
+    """A source that has to be asked for its tools, such as an MCP server.
+
+    `refresh` asks it where that is due, and raises nothing: what was listed last stays. `unreadable` is why there
+    is no list at all, or nothing; `tools()` raises SourceUnavailable then. `listing` is what the gate looks at, another
+    object for every other list. `credential` is the digest of where calls go and of the unresolved credential they are
+    made with, `seconds` the longest time of one.
+    """
+
+    @property
+    def unreadable(self) -> str: ...
+    @property
+    def listing(self) -> ToolList: ...
+    @property
+    def credential(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+
+    async def refresh(self) -> None: ...
+    async def aclose(self) -> None: ...
 
 
 class Work(Protocol):
@@ -122,8 +146,8 @@ class NamedWork:
 
     @property
     def credential(self) -> str:
-        """None is chosen here."""
-        return "none"
+        """That of its source; a function is given none."""
+        return self.source.credential if isinstance(self.source, RemoteSource) else "none"
 
     def preview(self) -> Mapping[str, Any]:
         """Source, name and arguments, redacted by name and shape."""
@@ -192,6 +216,15 @@ class OtherSource:
         """What the tools answer to."""
         return self.source.name
 
+    @property
+    def remote(self) -> RemoteSource | None:
+        """The source, if it is elsewhere."""
+        return self.source if isinstance(self.source, RemoteSource) else None
+
+    def tools(self) -> list[Any]:
+        """The tools it is known to have."""
+        return [] if self.remote is not None and self.remote.unreadable else list(self.source.tools())
+
     def work(self, name: str, arguments: Mapping[str, Any], caller: Caller | None) -> NamedWork:
         """A call made ready. Raises ArgumentsError for arguments that are no JSON object, or that its `check` refuses."""
         if not isinstance(arguments, Mapping):
@@ -225,4 +258,22 @@ def known_sources(given: Iterable[Dispatcher | Source] | Dispatcher | Source) ->
 
 def listed(sources: Sequence[Known]) -> list[Listed]:
     """The sources as the gate takes them."""
-    return [one.toolset if isinstance(one, ApiSource) else one.source for one in sources]
+    return [
+        one.toolset if isinstance(one, ApiSource) else one.remote.listing if one.remote else one.source
+        for one in sources
+    ]
+
+
+async def refreshed(sources: Sequence[Known]) -> None:
+    """Ask the sources that are elsewhere for their tools, where that is due."""
+    remote = [one.remote for one in sources if isinstance(one, OtherSource) and one.remote is not None]
+    if remote:
+        await asyncio.gather(*(one.refresh() for one in remote))
+
+
+def unreadable(sources: Sequence[Known], name: str | None = None) -> str:
+    """Why the tools of a source, or of any without a name, are not known; nothing where they are."""
+    remote = [one.remote for one in sources if isinstance(one, OtherSource) and name in (None, one.name)]
+    return "; ".join(
+        f"the tools of {one.name} are not known: {one.unreadable}" for one in remote if one and one.unreadable
+    )

@@ -26,6 +26,7 @@ from toolgen.runtime.hooks import HookCall, tightened
 from toolgen.runtime.leases import Held
 from toolgen.runtime.results import outcome_state, refused, result_of
 from toolgen.runtime.sending import carried_out, unsent
+from toolgen.runtime.sources import unreadable
 from toolgen.runtime.threads import finished
 
 if TYPE_CHECKING:
@@ -39,12 +40,16 @@ _log = logging.getLogger("toolgen.approvals")
 
 @dataclass(frozen=True)
 class Submission:
-    """What became of a batch: a result for each call that ran or cannot run, and the pause of those that wait."""
+    """What became of a batch: a result for each call that ran or cannot run, and the pause of those that wait.
+
+    `recognised` are the ids of the calls that were paused in this turn before, whatever became of them since.
+    """
 
     results: Mapping[str, ToolResult]
     pause: Pause | None = None
     thread: str = ""
     turn: str = ""
+    recognised: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -104,7 +109,9 @@ class Batch:
         """Everything that becomes of the calls."""
         listed = _with_ids(calls, self.results)
         turn = Turn() if self.new else await self.turn_so_far()
-        found = [one for one in self.runtime.gate.classify(listed).calls if not self.recognised(one, turn)]
+        asked = self.runtime.gate.classify(listed).calls
+        found = [one for one in asked if not self.recognised(one, turn)]
+        known = frozenset(str(one.call.id) for one in asked) - {one.call.id for one in found}
         # All are made ready before anything is awaited: what is classified is what is resolved.
         ready = [one for each in found if (one := self._ready(each)) is not None]
         ready = [one for one in await asyncio.gather(*map(self._asked, ready)) if one is not None]
@@ -120,7 +127,7 @@ class Batch:
             await self.runtime.in_store(self.runtime.store.record, self.entries)
         order = {call.id: position for position, call in enumerate(listed)}
         results = dict(sorted(self.results.items(), key=lambda one: order.get(one[0], len(order))))
-        return Submission(results, pause, self.thread, self.turn)
+        return Submission(results, pause, self.thread, self.turn, known)
 
     async def turn_so_far(self) -> Turn:
         """The pauses of this turn."""
@@ -155,6 +162,11 @@ class Batch:
         """A call that can be run, or None with its result."""
         call, result = found.call, found.result
         assert call.id is not None
+        unread = unreadable(self.runtime.known, call.source) if result.tool is None else ""
+        if unread:  # it may well be a tool of theirs
+            said = f"cannot be looked up: {unread}; nothing was sent"
+            self.results[call.id] = refused(call.name, Refused.error, said)
+            return None
         if result.outcome is Outcome.denied or result.tool is None:
             detail = result.detail or f"by {found.reason!r}"
             said = f"is denied: {detail}; nothing was sent, and it is denied however often it is called"

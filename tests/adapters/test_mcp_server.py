@@ -1,0 +1,416 @@
+"""An MCP client sees the tools as they are, learns what waits, and gets at nothing that is not its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from door_world import ANN, World, shop, world_in
+from doors_mcp import Served, answered, http_client
+from mcp.client.client import Client
+from raw_server import answer as raw_answer
+from raw_server import answering, serving
+
+from toolgen import ApprovalConfig, Caller, Runtime, functions
+from toolgen.adapters.mcp_http import FunctionVerifier, JwtVerifier, LoopbackToken, verifier_of
+from toolgen.adapters.mcp_server import McpServer
+from toolgen.approvals.model import Decider
+from toolgen.errors import UsageError
+
+REX = {"requestBody": {"name": "Rex"}}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+PING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with world_in(tmp_path) as made:
+        yield made
+        asyncio.run(made.close())
+
+
+@asynccontextmanager
+async def client_of(runtime: Runtime, who: Caller | None = ANN, **more: Any) -> Any:
+    server = McpServer(runtime, **more)
+    server.serve_for(who)
+    async with Client(server.protocol) as client:
+        yield client
+
+
+def test_tools_are_listed_on_one_page_with_their_schemas_as_they_are(world: World) -> None:
+    async def main() -> None:
+        async with client_of(world.runtime()) as client:
+            listed = await client.list_tools()
+            assert listed.next_cursor is None
+            own = {"get_approval_result", "list_pending_approvals"}
+            tools = {tool.name: tool for tool in listed.tools if tool.name not in own}
+            assert {name: tool.input_schema for name, tool in tools.items()} == {
+                tool.name: tool.input_schema() for tool in shop(world.api.url).tools
+            }
+            assert tools["getPet"].annotations.read_only_hint
+            assert tools["addPet"].meta == {
+                "toolgen/method": "post",
+                "toolgen/path": "/pets",
+                "toolgen/group": "General",
+            }
+            assert all(tool.output_schema is None for tool in listed.tools)
+        async with client_of(world.runtime(), list_pending=False) as client:
+            assert "list_pending_approvals" not in {tool.name for tool in (await client.list_tools()).tools}
+            assert answered(await client.call_tool("list_pending_approvals", {})).status == "denied"
+
+    asyncio.run(main())
+
+
+def test_no_tool_decides_anything(world: World) -> None:
+    async def main() -> None:
+        async with client_of(world.runtime(), lazy=True) as client:
+            listed = (await client.list_tools()).tools
+        words = ("approve", "decide", "reject", "verdict")
+        assert [tool.name for tool in listed if any(word in tool.name for word in words)] == []
+        assert [key for tool in listed for key in tool.input_schema["properties"] if key in words] == []
+
+    asyncio.run(main())
+
+
+def test_the_same_call_while_it_waits_is_the_one_that_waits(world: World) -> None:
+    async def main() -> None:
+        async with client_of(world.runtime(), review_url="https://inbox.example/a/{id}") as client:
+            first, same = [answered(await client.call_tool("addPet", REX)) for _ in range(2)]
+            other = answered(await client.call_tool("addPet", {"requestBody": {"name": "Tom"}}))
+            listed = await client.call_tool("list_pending_approvals", {})
+        assert first.approval == same.approval != other.approval
+        assert [one["approvalId"] for one in listed.structured_content["result"]] == [other.approval, first.approval]
+        assert listed.structured_content["result"][1]["reviewUrl"] == f"https://inbox.example/a/{first.approval}"
+        assert f"https://inbox.example/a/{first.approval}" in first.text
+        await world.decide(str(first.approval))
+        async with client_of(world.runtime()) as client:
+            got = [await client.call_tool("get_approval_result", {"approvalId": first.approval}) for _ in range(2)]
+            assert got[0].structured_content == got[1].structured_content
+            again = answered(await client.call_tool("addPet", REX))
+        assert again.status == "pending"
+        assert again.approval != first.approval  # what has run is asked for anew
+        assert world.api.lines == ["POST /pets"]
+
+    asyncio.run(main())
+
+
+def test_what_somebody_else_waits_for_is_not_there(world: World) -> None:
+    async def main() -> None:
+        async with client_of(world.runtime()) as client:
+            mine = answered(await client.call_tool("addPet", REX))
+        await world.decide(str(mine.approval))
+        unknown = set()
+        for who in (Caller("eve"), Caller("ann", tenant="other"), None):
+            async with client_of(world.runtime(), who) as client:
+                for id in (mine.approval, "0" * 32, "", 7, None):
+                    found = await client.call_tool("get_approval_result", {"approvalId": id})
+                    assert found.is_error
+                    unknown.add(found.content[0].text)
+                assert (await client.call_tool("list_pending_approvals", {})).structured_content == {"result": []}
+        assert len(unknown) == 1
+        assert world.api.lines == []
+
+    asyncio.run(main())
+
+
+def test_an_api_s_tool_of_the_name_of_the_server_s_own_is_offered_under_another() -> None:
+    def get_approval_result(approval: str) -> str:
+        return f"mine, {approval}"
+
+    async def main() -> None:
+        runtime = Runtime(functions({"get_approval_result": get_approval_result}), ApprovalConfig.off())
+        async with client_of(runtime) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names == ["builtin_get_approval_result", "get_approval_result", "list_pending_approvals"]
+            found = await client.call_tool("builtin_get_approval_result", {"approval": "7"})
+            assert found.structured_content == {"result": "mine, 7"}
+        await runtime.aclose()
+
+    asyncio.run(main())
+
+
+def test_a_large_api_is_searched_described_and_called_and_each_call_is_its_own_tools(world: World) -> None:
+    async def main() -> None:
+        async with client_of(world.runtime(), lazy=True) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names[:3] == ["search_tools", "describe_tool", "call_tool"]
+            found = (await client.call_tool("search_tools", {"query": "adding a pet"})).structured_content["result"]
+            assert found[0]["name"] == "addPet"
+            told = (await client.call_tool("describe_tool", {"name": "addPet"})).structured_content["result"]
+            assert told["inputSchema"]["required"] == ["requestBody"]
+            assert told["_meta"]["toolgen/method"] == "post"
+            calls = [
+                ("getPet", {"id": "7"}),
+                ("addPet", REX),
+                ("clear", {}),
+                ("sellPet", {}),
+                ("call_tool", {}),
+                (7, {}),
+            ]
+            statuses = [
+                answered(await client.call_tool("call_tool", {"name": name, "arguments": given})).status
+                for name, given in calls
+            ]
+            assert statuses == ["ok", "pending", "denied", "denied", "error", "error"]
+            assert answered(await client.call_tool("describe_tool", {"name": "sellPet"})).status == "error"
+            assert answered(await client.call_tool("search_tools", {"query": 7})).status == "error"
+        assert world.api.lines == ["GET /pets/7"]
+
+    asyncio.run(main())
+
+
+def test_the_toolset_and_its_page_can_be_read(world: World) -> None:
+    async def main() -> None:
+        async with client_of(world.runtime()) as client:
+            uris = [one.uri for one in (await client.list_resources()).resources]
+            assert uris == ["toolgen://shop/docs", "toolgen://shop/toolset"]
+            page, data = [(await client.read_resource(uri)).contents[0] for uri in uris]
+            assert "addPet" in page.text
+            assert page.mime_type == "text/markdown"
+            assert json.loads(data.text)["api"] == "shop"
+            for uri in ("toolgen://shop/other", "toolgen://none/docs", "file:///etc/passwd", "toolgen://shop"):
+                with pytest.raises(Exception, match="no such resource"):
+                    await client.read_resource(uri)
+
+    asyncio.run(main())
+
+
+def test_clients_are_told_when_the_tools_change(world: World) -> None:
+    async def main() -> None:
+        for mode in ("auto", "legacy"):
+            told = asyncio.Event()
+
+            async def heard(message: Any, told: asyncio.Event = told) -> None:
+                if "list_changed" in str(message):
+                    told.set()
+
+            async with Served(world) as served, AsyncExitStack() as stack:
+                client = await http_client(stack, served.url, "token-of-ann", mode=mode, message_handler=heard)
+                await client.list_tools()
+                if mode == "auto":
+                    listening = await stack.enter_async_context(client.listen(tools_list_changed=True))
+                    await served.server.tools_changed()
+                    async for event in listening:
+                        assert "ToolsListChanged" in type(event).__name__
+                        break
+                else:
+                    await served.server.tools_changed()
+                    async with asyncio.timeout(10):
+                        await told.wait()
+
+    asyncio.run(main())
+
+
+def test_twenty_clients_of_two_people_see_their_own_alone(world: World) -> None:
+    async def one(url: str, token: str, number: int) -> tuple[str, str]:
+        async with AsyncExitStack() as stack:
+            client = await http_client(stack, url, token)
+            arguments = {"requestBody": {"name": f"{token}-{number}"}}
+            return token, str(answered(await client.call_tool("addPet", arguments)).approval)
+
+    async def listed(url: str, token: str) -> set[str]:
+        async with AsyncExitStack() as stack:
+            client = await http_client(stack, url, token)
+            found = await client.call_tool("list_pending_approvals", {})
+            return {one["approvalId"] for one in found.structured_content["result"]}
+
+    async def main() -> None:
+        async with Served(world) as served:
+            tokens = ["token-of-ann", "token-of-eve"]
+            made = await asyncio.gather(*(one(served.url, tokens[n % 2], n) for n in range(20)))
+            for token in tokens:
+                assert await listed(served.url, token) == {id for whose, id in made if whose == token}
+            for id in (id for _, id in made):
+                await world.decide(id)
+            async with AsyncExitStack() as stack:
+                eve = await http_client(stack, served.url, "token-of-eve")
+                for whose, id in made:
+                    found = answered(await eve.call_tool("get_approval_result", {"approvalId": id}))
+                    assert found.status == ("ok" if whose == "token-of-eve" else "error")
+        assert {one.body["name"].rpartition("-")[0] for one in world.api.seen} == {"token-of-eve"}
+        sent = json.dumps([one.headers for one in world.api.seen])
+        assert "token-of" not in sent  # the inbound token goes to nobody
+        assert "mcp" not in sent.lower()
+
+    asyncio.run(main())
+
+
+def test_a_request_without_a_valid_token_host_or_origin_is_refused(world: World) -> None:
+    async def main() -> None:
+        async with Served(world) as served, httpx2.AsyncClient(headers=ACCEPT) as http:
+            good = {"Authorization": "Bearer token-of-ann"}
+            for headers, status in (
+                ({}, 401),
+                ({"Authorization": "Bearer nobody's"}, 401),
+                ({"Authorization": "Basic token-of-ann"}, 401),
+                ({**good, "Host": "evil.example"}, 421),
+                ({**good, "Origin": "https://evil.example"}, 403),
+            ):
+                found = await http.post(served.url, json=PING, headers=headers)
+                assert found.status_code == status, headers
+            assert (await http.post(served.url, json=PING, headers=good)).status_code != 401
+
+    asyncio.run(main())
+
+
+def test_a_long_call_tells_its_progress_and_ends_when_the_client_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgen.adapters.mcp_server._TICK", 0.01)
+    began, ended = Event(), Event()
+
+    async def slow() -> str:
+        began.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+        return "late"
+
+    async def main() -> None:
+        runtime = Runtime(functions({"slow": slow}), ApprovalConfig.off())
+        async with client_of(runtime) as client:
+            heard = asyncio.Event()
+
+            async def progress(*_: Any) -> None:
+                heard.set()
+
+            calling = asyncio.create_task(client.call_tool("slow", {}, progress_callback=progress))
+            await heard.wait()
+            await asyncio.to_thread(began.wait, 10)
+            calling.cancel()
+            await asyncio.wait({calling})
+            await asyncio.to_thread(ended.wait, 10)
+            assert ended.is_set()
+        await runtime.aclose()
+
+    asyncio.run(main())
+
+
+# Who a token is of
+
+
+def signed(key: Any, *, algorithm: str = "RS256", kid: str | None = "one", **claims: Any) -> str:
+    told = {"sub": "ann", "aud": "us", "iss": "https://id.example", "exp": time.time() + 600} | claims
+    told = {name: value for name, value in told.items() if value is not None}
+    return jwt.encode(told, key, algorithm=algorithm, headers={"kid": kid} if kid else {})
+
+
+def shared(secret: bytes) -> str:
+    """A token signed with a shared secret, which a careless verifier takes a public key for."""
+    head = {"alg": "HS256", "typ": "JWT", "kid": "one"}
+    claims = {"sub": "ann", "aud": "us", "iss": "https://id.example", "exp": time.time() + 600}
+    parts = [base64.urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=") for one in (head, claims)]
+    mac = hmac.new(secret, b".".join(parts), hashlib.sha256).digest()
+    return b".".join([*parts, base64.urlsafe_b64encode(mac).rstrip(b"=")]).decode()
+
+
+RSA, OTHER = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+EC = ec.generate_private_key(ec.SECP256R1())
+
+
+def key_set() -> bytes:
+    keys = [
+        {**jwt.algorithms.RSAAlgorithm.to_jwk(RSA.public_key(), as_dict=True), "kid": "one"},
+        {**jwt.algorithms.ECAlgorithm.to_jwk(EC.public_key(), as_dict=True), "kid": "two"},
+    ]
+    return json.dumps({"keys": keys}).encode()
+
+
+def test_a_token_of_the_issuer_for_this_audience_says_who_it_is_of() -> None:
+    public = json.dumps(jwt.algorithms.RSAAlgorithm.to_jwk(RSA.public_key(), as_dict=True))
+    wrong = {
+        "another key": signed(OTHER),
+        "another key's id": signed(RSA, kid="two"),
+        "an unknown key": signed(RSA, kid="three"),
+        "expired": signed(RSA, exp=time.time() - 60),
+        "no end": signed(RSA, exp=None),
+        "another audience": signed(RSA, aud="them"),
+        "no audience": signed(RSA, aud=None),
+        "another issuer": signed(RSA, iss="https://evil.example"),
+        "no issuer": signed(RSA, iss=None),
+        "nobody": signed(RSA, sub=None),
+        "blank": signed(RSA, sub=" "),
+        "not yet": signed(RSA, nbf=time.time() + 600),
+        "unsigned": jwt.encode({"sub": "ann", "aud": "us"}, None, algorithm="none", headers={"kid": "one"}),
+        "the public key as a secret": shared(public.encode()),
+        "no token": "nothing",
+        "empty": "",
+    }
+
+    async def main() -> None:
+        with serving(answering(lambda _: raw_answer(200, key_set()))) as server:
+            verifier = JwtVerifier(f"{server.url}/keys", audience="us", issuer="https://id.example")
+            for token in (signed(RSA), signed(EC, algorithm="ES256", kid="two"), signed(RSA, aud=["us", "them"])):
+                found = await verifier.verify_token(token)
+                assert found is not None
+                assert (found.caller.subject, found.caller.tenant) == ("ann", "default")
+                assert found.caller.expires is not None
+                assert token not in repr(found)
+            for what, token in wrong.items():
+                assert await verifier.verify_token(token) is None, what
+            assert len(server.requests) <= 2  # the keys are kept, and unknown ones asked for now and then
+
+    asyncio.run(main())
+
+
+def test_while_the_keys_cannot_be_had_nobody_is_known() -> None:
+    async def main() -> None:
+        for given in (raw_answer(500, b""), raw_answer(200, b"nothing"), raw_answer(200, b'{"keys": 7}')):
+            with serving(answering(lambda _, given=given: given)) as server:
+                assert await JwtVerifier(server.url, audience="us").verify_token(signed(RSA)) is None
+
+    asyncio.run(main())
+
+
+def test_a_function_or_a_made_token_says_who_it_is() -> None:
+    async def later(token: str) -> Any:
+        return Caller("ann", tenant="shop") if token == "t" else None
+
+    def fails(token: str) -> Any:
+        raise RuntimeError(token)
+
+    async def main() -> None:
+        found = await FunctionVerifier(later).verify_token("t")
+        assert found is not None
+        assert (found.caller.subject, found.caller.tenant) == ("ann", "shop")
+        for function in (later, fails, lambda _: "", lambda _: " ", lambda _: 7, lambda _: {"sub": "ann"}):
+            assert await FunctionVerifier(function).verify_token("other") is None
+        made = LoopbackToken(Decider("root"))
+        found = await made.verify_token(made.token)
+        assert found is not None
+        assert (found.caller.subject, found.caller.token) == ("root", None)
+        assert await made.verify_token(f"{made.token}x") is None
+        assert await made.verify_token("ä") is None
+        assert LoopbackToken(Decider("root")).token != made.token
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("text", "audience", "says"),
+    [
+        ("https://id.example/keys", None, "audience"),
+        ("http://id.example/keys", "us", "https"),
+        ("ftp://id.example/keys", "us", "https"),
+        ("no_such_module_here:f", None, "cannot be imported"),
+        ("json:nothing", None, "module:function"),
+        ("json:JSONDecoder", None, "module:function"),
+        ("json", None, "module:function"),
+        ("", None, "module:function"),
+    ],
+)
+def test_what_is_no_verifier_is_refused(text: str, audience: str | None, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        verifier_of(text, audience=audience)
