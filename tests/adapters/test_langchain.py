@@ -20,6 +20,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
@@ -131,6 +132,12 @@ def test_without_a_call_id_the_tool_answers_with_text(world: World) -> None:
     runtime = world.runtime()
     assert '"path": "/pets/7"' in named(runtime, "getPet").invoke({"id": "7"})
     assert "has to approve" in named(runtime, "addPet").invoke(REX)
+
+
+def test_without_a_call_id_a_graph_does_not_stop_for_what_it_could_not_recognise(world: World) -> None:
+    (add,) = as_langchain_tools(world.runtime(), names=["addPet"])
+    flow = entrypoint(checkpointer=InMemorySaver())(lambda given: add.invoke(given))
+    assert "has to approve" in flow.invoke(REX, config_of(ANN, thread_id="1"))
 
 
 def test_recursive_schemas_are_whole_in_the_tools_as_data() -> None:
@@ -248,6 +255,21 @@ def test_calls_that_share_a_node_run_once_each_however_often_the_node_runs(world
     assert "__interrupt__" not in state
     assert sorted(one.body["name"] for one in world.api.seen) == sorted(names)
     assert [one.status for one in state["messages"] if isinstance(one, ToolMessage)] == ["success"] * 3
+
+
+@pytest.mark.parametrize("thread", ["1", 0])
+def test_a_graph_goes_on_however_deep_it_stopped_and_whatever_its_thread_is_called(world: World, thread: Any) -> None:
+    runtime = world.runtime()
+    inner: Any = ToolNode(as_langchain_tools(runtime))
+    for level in range(7):
+        name = f"department_{level}"
+        graph = StateGraph(MessagesState).add_node(name, inner).add_edge(START, name).add_edge(name, END)
+        inner = graph.compile(checkpointer=InMemorySaver() if level == 6 else None)
+    config = config_of(ANN, thread_id=thread)
+    (asked,) = inner.invoke({"messages": [ask("addPet", REX)]}, config)["__interrupt__"]
+    runtime.sync.decide(asked.value["id"], Decision("approved"), decider=BOSS)
+    assert last_tool(inner.invoke(Command(resume=True), config)).status == "success"
+    assert world.api.lines == ["POST /pets"]
 
 
 @pytest.mark.parametrize(("verdict", "sent"), [("approved", ["POST /pets"]), ("rejected", [])])

@@ -6,7 +6,7 @@
 
 A call that waits becomes an `interrupt()` with the pause as JSON where a graph has a checkpointer; it goes on when
 the graph is resumed after somebody decided, wherever that was: `runtime.decide`, the command line, another process.
-Elsewhere the tool answers that it waits.
+Elsewhere, and to plain arguments in place of a ToolCall, the tool answers that it waits.
 
 What a graph is resumed with is a sign to look again and never a decision: anybody who reaches the graph can resume it,
 and langgraph gives an earlier value again in every later run of the tool, whoever started that.
@@ -136,14 +136,17 @@ class GatedTool(BaseTool):
         """
         place: Mapping[str, Any] = config.get("configurable") or {}
         caller = _caller(place)
-        thread, turn = (None if one is None else str(one) for one in map(place.get, ("thread_id", "checkpoint_ns")))
+        thread = place.get("thread_id")
+        # The task itself: its id is made from those of all it is in, whose whole row may be too long for a turn.
+        turn = str(place.get("checkpoint_ns") or "").rpartition("|")[2]
         id = call_id or f"call-{uuid4().hex}"
         call = self.offer.tool_call(self.name, asked, id)
-        named = {"caller": caller, "thread": thread, "turn": turn}
+        named = {"caller": caller, "thread": None if thread is None else str(thread), "turn": turn}
         yield (submitted := _Step("submit", ([call],), named))
         done = submitted.result()
         waits = id not in done.results and done.pause.waiting
-        if place.get(_CHECKPOINTER) and (waits or id in done.recognised):
+        # A call without an id of its own would be another one when the graph goes on.
+        if call_id and place.get(_CHECKPOINTER) and (waits or id in done.recognised):
             _interrupted(done.pause if waits else None, self.review_url)
         if id in done.results:
             yield self._told(answer(done.results[id]), call_id)
