@@ -43,7 +43,7 @@ class Shop:
     def settings(self) -> dict[str, Any]:
         """What a desktop client starts, as the README has it: only the folder, the token and where toolgen is differ."""
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        ((_, shown),) = [block for block in blocks(section(readme, "## As an MCP server")) if block[0] == "json"]
+        ((_, shown),) = [block for block in blocks(section(readme, "### As an MCP server")) if block[0] == "json"]
         text = shown.replace(_SHOWN_FOLDER, str(self.folder)).replace(_SHOWN_TOKEN, TOKEN)
         server: dict[str, Any] = json.loads(text)["mcpServers"]["petstore"]
         assert server["command"] == "toolgen"

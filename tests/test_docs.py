@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx2
 import jsonschema_rs
@@ -38,6 +38,9 @@ from toolgen import (
     generate,
     load_toolset,
 )
+from toolgen.adapters.mcp_client import McpSource
+from toolgen.adapters.mcp_sessions import MOST_PAGES, MOST_SESSIONS, MOST_TOOLS, Breaker
+from toolgen.adapters.mcp_telemetry import Outcome
 from toolgen.approvals import telemetry
 from toolgen.approvals.model import (
     LARGEST_AMENDMENT,
@@ -103,10 +106,11 @@ from toolgen.tools.template import TemplateFault, argument_of, arguments_in
 
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 DOCUMENTS, TOOLSET, CALLING = PAGES["documents.md"], PAGES["toolset.md"], PAGES["calling.md"]
-GATE, HITL = PAGES["gate.md"], PAGES["hitl.md"]
+GATE, HITL, DOORS = PAGES["gate.md"], PAGES["hitl.md"], PAGES["doors.md"]
 SHOWN_PAUSE = "3f2a91c0"  # the id of a pause, as pages have it
 PETSTORE = ROOT / "samples/petstore/petstore.yaml"
 APPROVALS = ROOT / "samples/petstore/approvals.yaml"
+NOTES = ROOT / "samples/mcp/notes_server.py"
 
 
 def rows(page: str, heading: str, table: int = 0) -> list[pytest.param]:
@@ -121,7 +125,7 @@ def document(paths: Any, version: str = "3.1.0", **rest: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for sample in (PETSTORE, APPROVALS):
+    for sample in (PETSTORE, APPROVALS, NOTES):
         shutil.copy(sample, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -682,3 +686,18 @@ def test_every_outcome_and_exit_code_of_a_call_is_named() -> None:
     ]
     assert set(Sent) == {"not_sent", "answered", "outcome_unknown"}
     assert [row[0] for row in tables(section(CALLING, "## From the shell"))[0]] == ["0", "1", "2", "3"]
+
+
+# doors.md
+
+
+def test_the_limits_of_an_mcp_server_are_those_of_the_code() -> None:
+    shown = [row[1] for row in tables(section(DOORS, "### Limits"))[0]]
+    assert shown == [str(one) for one in (MOST_PAGES, MOST_TOOLS, MOST_SESSIONS, Breaker.failures)]
+    assert f"within {Breaker.seconds:g} seconds" in section(DOORS, "### Limits")
+    assert f"cut at {TOOL_CAP} characters" in section(DOORS, "### Discovery")
+    ttl = inspect.signature(McpSource).parameters["ttl"].default
+    assert f"`ttl` seconds\n({ttl:g})" in section(DOORS, "### Discovery")
+    assert set(get_args(Outcome)) == set(
+        re.findall(r"`(\w+)`", section(DOORS, "### Limits").rpartition("`outcome`:")[2])
+    )

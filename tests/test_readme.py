@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from shown import ROOT, SHOWN_SERVER, assert_shown, blocks, examples, petstore, printed_by, run
+from shown import ROOT, SHOWN_SERVER, assert_shown, blocks, examples, petstore, printed_by, run, section
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = blocks(README)
@@ -19,8 +19,8 @@ BLOCKS = blocks(README)
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("petstore.yaml", "approvals.yaml"):
-        shutil.copy(ROOT / "samples/petstore" / name, tmp_path)
+    for name in ("petstore/petstore.yaml", "petstore/approvals.yaml", "mcp/notes_server.py"):
+        shutil.copy(ROOT / "samples" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("SHOP_TOKEN", "s3cret-token")
@@ -58,6 +58,13 @@ def test_the_loop_that_is_shown_is_the_sample() -> None:
     shown, start, _ = second.partition("asyncio.run(")
     assert start
     assert sample.partition("import asyncio")[2].partition("if __name__")[0] == shown.partition("import asyncio")[2]
+
+
+def test_every_front_door_takes_less_than_fifteen_lines() -> None:
+    doors = section(README, "## Behind every front door")
+    lines = [sum(1 for line in code.splitlines() if line) for kind, code in blocks(doors) if kind != "text"]
+    assert len(lines) == len(re.findall("^### ", doors, re.MULTILINE))
+    assert max(lines) < 15
 
 
 def test_the_tool_that_is_shown_is_in_the_file(folder: Path) -> None:

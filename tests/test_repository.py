@@ -20,6 +20,7 @@ import yaml
 import toolgen
 
 ROOT = Path(__file__).resolve().parent.parent
+ADAPTERS = sorted((ROOT / "toolgen/adapters").glob("*.py"))
 HEAVY = ("pydantic", "jinja2", "yaml", "httpx2", "typer", "rich", "jsonschema_rs", "sqlalchemy", "prance", "asyncio")
 
 
@@ -104,6 +105,23 @@ def canonical(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name[0]).lower()
 
 
+def test_every_package_that_a_front_door_imports_is_declared() -> None:
+    extras = project()["optional-dependencies"]
+    declared = {
+        canonical(one) for one in [*project()["dependencies"], *(one for each in extras.values() for one in each)]
+    }
+    imported: set[str] = set()
+    for path in [*ADAPTERS, ROOT / "toolgen/cli/listening.py"]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            imported |= {name.partition(".")[0] for name in names}
+    of_import = importlib.metadata.packages_distributions()
+    others = imported - set(sys.stdlib_module_names) - {"toolgen"}
+    missing = {one for one in others if declared.isdisjoint(map(canonical, of_import[one]))}
+    assert missing == {"langgraph"}  # imported where a graph of it is running
+
+
 # nothing of one machine
 
 # In pieces, so that this file does not hold what it looks for.
@@ -160,8 +178,150 @@ def test_only_the_runtime_sends_and_only_it_and_the_command_line_have_a_dispatch
         ("runtime/sources.py", "self.dispatcher.send"),
         ("runtime/sources.py", "self.source.call"),
         ("runtime/sending.py", "work.send"),
+        ("runtime/passing.py", "self.dispatcher.send"),  # a program's own request, once it may run
         ("runtime/notices.py", "self._sender.send"),  # a webhook: no tool's call
     }
+
+
+# front doors: their only way out is the runtime
+
+OUTSIDE = frozenset(
+    "aiohttp anthropic anyio asyncpg concurrent ftplib http httpcore httpcore2 httpx httpx2 importlib io langchain "
+    "multiprocessing openai pathlib psycopg requests runpy select shutil smtplib socket socketserver sqlalchemy sqlite3 "
+    "ssl subprocess tempfile urllib urllib3 uvicorn websockets".split()
+)
+DOING = frozenset(
+    "__import__ acall classify create_connection create_server create_subprocess_exec create_subprocess_shell "
+    "eval exec fork open open_connection popen read_bytes read_text send sendall sendto spawn start_server system "
+    "urlopen write_bytes write_text".split()
+)
+SHARED = frozenset(
+    {"policy.address", "policy.outcomes", "approvals.model"}
+)  # names, calls and pauses: data, no decisions
+MORE = {  # what stands between an MCP server and its client, and the keys that tokens of clients are checked with
+    "mcp_client": {"dispatch.mcp_http", "dispatch.settings", "dispatch.telemetry"},
+    "mcp_http": {"dispatch.jwks", "importlib"},
+    "mcp_sessions": {"dispatch.mcp_http", "dispatch.quiet", "mcp.Client"},
+    "mcp_upstream": {"dispatch.addresses", "dispatch.mcp_http", "dispatch.settings", "mcp.client"},
+    "transport": {".dispatcher"},  # handed back to the runtime with what it is to send
+}
+
+
+def ways_out(code: str) -> set[str]:
+    """What a front door imports or calls that decides, or could reach anything beside the runtime."""
+    tree = ast.parse(code)
+    typing = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    skipped = {id(inner) for node in typing for part in node.body for inner in ast.walk(part)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {out for one in node.names if (out := _beyond(one.name))}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {out for one in node.names if (out := _beyond(f"{node.module}.{one.name}"))}
+        elif isinstance(node, ast.Attribute) and node.attr == "dispatcher":
+            found.add(".dispatcher")
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            found |= {f"{name}()"} & {f"{one}()" for one in DOING}
+    return found
+
+
+def _beyond(name: str) -> str | None:
+    first, _, rest = name.partition(".")
+    part = ".".join(rest.split(".")[:2])
+    if first == "toolgen":
+        if rest[:1].isupper():  # `from toolgen import Dispatcher`
+            return rest
+        decides = rest.split(".")[0] in ("approvals", "builtin", "cli", "dispatch", "policy")
+        return part if decides and part not in SHARED else None
+    if first == "mcp" and rest.startswith(("client", "Client")):
+        return f"mcp.{rest.split('.')[0]}"
+    return first if first in OUTSIDE else None
+
+
+@pytest.mark.parametrize("path", ADAPTERS, ids=lambda path: path.stem)
+def test_a_front_door_decides_nothing_and_reaches_nothing_but_through_the_runtime(path: Path) -> None:
+    assert ways_out(path.read_text(encoding="utf-8")) == MORE.get(path.stem, set())
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("from toolgen import Dispatcher", "Dispatcher"),
+        ("from toolgen.dispatch.http import Dispatcher", "dispatch.http"),
+        ("import toolgen.dispatch.sending", "dispatch.sending"),
+        ("def late():\n    from toolgen.policy.gate import Gate", "policy.gate"),
+        ("from toolgen.policy import gate", "policy.gate"),
+        ("from toolgen.approvals.decide import decide", "approvals.decide"),
+        ("import httpx2", "httpx2"),
+        ("import http.client", "http"),
+        ("from mcp.client.stdio import stdio_client", "mcp.client"),
+        ("runtime.gate.classify(calls)", "classify()"),
+        ("open('file')", "open()"),
+        ("runtime.known[0].dispatcher", ".dispatcher"),
+        ("import asyncio\nasyncio.open_connection('a', 1)", "open_connection()"),
+    ],
+)
+def test_a_way_out_of_a_front_door_is_found(code: str, found: str) -> None:
+    assert ways_out(code) == {found}
+
+
+# extras: a package that is not installed
+
+
+@pytest.mark.parametrize(
+    ("needs", "extra", "use"),
+    [
+        ("langchain_core", "langchain", "import toolgen.adapters.langchain"),
+        (
+            "mcp",
+            "mcp",
+            "from toolgen.adapters.mcp_client import McpSource; McpSource('files', 'https://mcp.example/mcp')",
+        ),
+        ("mcp", "mcp", "import toolgen.adapters.mcp_server"),
+        ("mcp", "mcp", "import toolgen.adapters.mcp_http"),
+        ("starlette", "mcp", "import toolgen.adapters.mcp_http"),
+        ("jwt", "mcp", "import toolgen.adapters.mcp_http"),
+    ],
+    ids=lambda text: text.rpartition(".")[2][:20],
+)
+def test_a_front_door_without_its_package_names_the_extra(needs: str, extra: str, use: str) -> None:
+    code = f"""
+import json, sys
+sys.modules[{needs!r}] = None
+from toolgen.errors import MissingExtra
+try:
+    {use}
+    said = "it works without"
+except MissingExtra as error:
+    said = error.message
+print(json.dumps(said))
+"""
+    assert f"pip install 'toolgen[{extra}]'" in in_fresh_python(code)
+
+
+def test_front_doors_that_need_no_package_work_without_any() -> None:
+    blocked = [
+        "anthropic",
+        "httpx",
+        "langchain_core",
+        "langgraph",
+        "mcp",
+        "mcp_types",
+        "openai",
+        "starlette",
+        "uvicorn",
+    ]
+    code = f"""
+import json, sys
+sys.modules |= dict.fromkeys({blocked!r})
+import toolgen.adapters.anthropic, toolgen.adapters.openai, toolgen.adapters.transport
+import toolgen.cli.app, toolgen.cli.serve
+print(json.dumps("fine"))
+"""
+    assert in_fresh_python(code) == "fine"
 
 
 # the Makefile and the sample

@@ -26,6 +26,8 @@
     │   ├── NameInvalid               400: a tenant, thread, turn, call id or person is named by what cannot be kept
     │   ├── DecisionForbidden         403: the decider may not decide it
     │   ├── CallerMismatch            403: somebody else than the requester resumes it
+    │   ├── ApprovalPending           202: a request waits for a person; made again once approved, it goes out
+    │   ├── CallRefused               403: a request was not sent, or nothing is known of it; `result` says why
     │   ├── PauseUnknown              404: there is no such pause
     │   └── PauseConflict             409: it is in another state, or somebody was faster
     ├── StoreError                    the store cannot be opened, read or written
@@ -212,6 +214,26 @@ class CallerMismatch(ApprovalError):
     """Somebody else than the requester resumes it; nothing was run."""
 
     status = 403
+
+
+class ApprovalPending(ApprovalError):
+    """A program's request waits for a person, in `pause`; nothing was sent. Made again once approved, it goes out."""
+
+    status = 202
+
+    def __init__(self, message: str, pause: Any) -> None:
+        super().__init__(message)
+        self.pause = pause
+
+
+class CallRefused(ApprovalError):
+    """A program's request was not sent, or nothing is known of what became of it; `result` (a ToolResult) says why."""
+
+    status = 403
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class PauseUnknown(ApprovalError):

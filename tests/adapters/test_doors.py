@@ -13,6 +13,7 @@ from doors_langchain import GraphDoor, SyncToolDoor, ToolDoor
 from doors_mcp import HttpDoor, McpDoor, StdioDoor
 from doors_plain import PlainDoor
 from doors_providers import ChatDoor, ClaudeDoor, ResponsesDoor
+from doors_transport import PlainTransportDoor, TransportDoor
 
 DOORS: dict[str, Callable[[World], Door]] = {
     "runtime": PlainDoor,
@@ -25,6 +26,8 @@ DOORS: dict[str, Callable[[World], Door]] = {
     "openai-chat": ChatDoor,
     "openai-responses": ResponsesDoor,
     "anthropic": ClaudeDoor,
+    "transport-httpx2": TransportDoor,
+    "transport-httpx": PlainTransportDoor,
 }
 
 

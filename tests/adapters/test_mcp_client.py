@@ -394,6 +394,18 @@ async def test_tools_that_are_not_known_are_no_empty_list(upstream: Upstream) ->
 
 
 @runs
+async def test_a_list_of_more_tools_than_anybody_has_is_none(upstream: Upstream) -> None:
+    files = McpSource("files", upstream.url("modern"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolgen.adapters.mcp_sessions.MOST_TOOLS", 4)  # the fifth stands on the last page
+        with pytest.raises(SourceUnavailable, match="no end"):
+            await files.connect()
+    await files.connect()
+    assert len(files.tools()) == 5
+    await files.aclose()
+
+
+@runs
 async def test_names_and_text_of_a_server_are_data(upstream: Upstream) -> None:
     schema = {
         "type": "object",

@@ -417,6 +417,8 @@ def test_the_status_of_each_error_is_that_of_http() -> None:
         "NameInvalid": 400,
         "DecisionForbidden": 403,
         "CallerMismatch": 403,
+        "ApprovalPending": 202,
+        "CallRefused": 403,
         "PauseUnknown": 404,
         "PauseConflict": 409,
     }

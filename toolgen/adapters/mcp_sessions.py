@@ -137,9 +137,9 @@ class Session:
                 params = PaginatedRequestParams(cursor=cursor) if cursor is not None else None
                 page = await self._open.session.list_tools(params=params)
                 found += page.tools
-                if page.next_cursor is None:
+                if page.next_cursor is None and len(found) <= MOST_TOOLS:
                     return found
-                if page.next_cursor == cursor or len(found) > MOST_TOOLS:
+                if page.next_cursor in (None, cursor) or len(found) > MOST_TOOLS:
                     break
                 cursor = page.next_cursor
         raise SourceUnavailable(f"its list of tools has no end within {MOST_PAGES} pages and {MOST_TOOLS:,} tools")

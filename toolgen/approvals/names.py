@@ -7,6 +7,7 @@ from typing import Final
 from toolgen.errors import NameInvalid
 
 LONGEST_ID: Final = 256  # characters of a call id, a thread, a turn, a tenant, a subject
+RESERVED: Final = "toolgen:"  # what a thread of toolgen's own begins with, which no host gives
 LARGEST_ID: Final = 512  # bytes of one in UTF-8: the four of the journal's key fit into one entry of an index
 
 

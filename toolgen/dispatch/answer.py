@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,14 +62,41 @@ class _Limits:
     is_free: Callable[[str], bool] = lambda _: False
 
 
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An answer as a program gets it that is no model: with its own headers and bytes, known secrets apart.
+
+    `content` is unpacked; `is_whole` is whether all of it is there.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    content: bytes = field(repr=False)
+    is_whole: bool
+
+
+Keep = Callable[[Whole], None]
+# Of the connection, and of how the body came: it is handed on as one piece, unpacked.
+_NOT_HANDED_ON: Final = frozenset(
+    "connection content-encoding content-length keep-alive proxy-authenticate proxy-connection set-cookie set-cookie2"
+    " te trailer transfer-encoding upgrade".split()
+)
+
+
 async def read_answer(
-    response: httpx2.Response, tool: Tool, http: Http, redactor: Redactor, *, deadline: float | None = None
+    response: httpx2.Response,
+    tool: Tool,
+    http: Http,
+    redactor: Redactor,
+    *,
+    deadline: float | None = None,
+    keep: Keep | None = None,
 ) -> ToolResult:
     """The result of a call whose answer has begun: `response` is a streaming one, and closed afterwards.
 
     `deadline` is a time of the running event loop, by default `http.total` seconds from now; what came
-    until then is the answer. At most `http.max_answer_bytes` are read, unpacked. Never raises because of
-    what the API answers.
+    until then is the answer. At most `http.max_answer_bytes` are read, unpacked. `keep` is given the answer as it
+    is, a stream of events as one piece. Never raises because of what the API answers.
     """
     until = asyncio.get_running_loop().time() + http.total if deadline is None else deadline
     status = response.status_code
@@ -80,13 +107,16 @@ async def read_answer(
     limits = _Limits(http.max_result_chars, redactor.known, redactor.known, redactor.is_free)
     if not ok:
         limits = _Limits(min(_ERROR_CHARS, http.max_result_chars), redactor.value, redactor.text)
-    parser = parser_of(media_type) if ok and not packing(response) else None
+    parser = parser_of(media_type) if ok and keep is None and not packing(response) else None
     if parser is not None:
         stream = await read_events(response, parser, http, until)
         body, note = await _in_a_thread(_json, stream.events, limits)
         notes, retry = [stream.message, note], stream.retry if retry is None else retry
     else:
-        found = await _read(response, http.max_answer_bytes if ok else _ERROR_BYTES, until, content_type)
+        most = http.max_answer_bytes if ok or keep is not None else _ERROR_BYTES
+        found = await _read(response, most, until, content_type)
+        if keep is not None:
+            keep(await _in_a_thread(_handed_on, response, found, redactor))
         shape = _in_a_thread if len(found.content) > _LARGE else _at_once
         body, notes = await shape(_shaped, found, media_type, limits)
     return ToolResult(
@@ -99,6 +129,17 @@ async def read_answer(
         message="; ".join(filter(None, [_verdict(status, media_type, body, response), *notes])),
         retry_after=retry,
     )
+
+
+def _handed_on(response: httpx2.Response, found: _Content, redactor: Redactor) -> Whole:
+    headers = [
+        (name, str(redactor.known(value)))
+        for name, value in response.headers.multi_items()
+        if name.lower() not in _NOT_HANDED_ON
+    ]
+    # Latin-1 gives every byte a character and back: what is no text is left as it is.
+    content = str(redactor.known(found.content.decode("latin-1"))).encode("latin-1", "replace")
+    return Whole(response.status_code, tuple(headers), content, not found.notes)
 
 
 async def _in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -6,6 +6,7 @@ import sys
 import traceback
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,9 +14,10 @@ from toolgen.dispatch.portal import Closed, Portal
 from toolgen.dispatch.settings import Http
 from toolgen.dispatch.telemetry import observed
 from toolgen.dispatch.upstream import Upstream, upstream
-from toolgen.errors import ArgumentsError, UsageError, did_you_mean
+from toolgen.errors import ArgumentsError, ServerError, UsageError, did_you_mean
 from toolgen.identity.caller import Caller, current_caller
 from toolgen.identity.exchange import Exchange, Exchanges
+from toolgen.request.match import Operation
 from toolgen.request.model import ResolvedRequest
 from toolgen.result import Sent, ToolResult
 from toolgen.tools.model import Tool, Toolset
@@ -23,6 +25,7 @@ from toolgen.tools.model import Tool, Toolset
 if TYPE_CHECKING:
     import httpx2
 
+    from toolgen.dispatch.answer import Keep
     from toolgen.dispatch.pools import Pools
 
 ContractMode = Literal["off", "warn", "enforce"]
@@ -86,6 +89,7 @@ class Dispatcher:
         }
         self.upstreams = {toolset.api: upstream(toolset, **self._settings[toolset.api]) for toolset in listed}
         self._tools = _by_name(self.upstreams)
+        self._operations: list[Operation] | None = None
         self._contract: ContractMode = contract
         self._exchanges = Exchanges(exchange)
         self._pools: Pools = Pools(self.http, transport)
@@ -134,15 +138,18 @@ class Dispatcher:
         caller: Caller | None = None,
         idempotency_key: str | None = None,
         before: Callable[[], Awaitable[None]] | None = None,
+        keep: Keep | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> ToolResult:
         """Send a resolved request, **ungated**: a write once, a read at most `http.retries` times more.
 
         `before` is awaited when the credentials are in place and nothing is connected yet; what it raises
-        ends the call. Raises ContractError, CredentialsMissing, AddressRefused and DispatchRefused; nothing was sent then.
+        ends the call. `keep` is given the answer as it is, `transport` stands in for the connections of this
+        dispatcher. Raises ContractError, CredentialsMissing, AddressRefused and DispatchRefused; nothing was sent then.
         """
         outer = sys.exception()
         try:
-            return await self._sent(request, caller, idempotency_key, before)
+            return await self._sent(request, caller, idempotency_key, before, keep, transport)
         except BaseException as error:
             _clear(error, outer)
             raise
@@ -152,8 +159,19 @@ class Dispatcher:
 
         Raises CredentialsMissing where none of those it needs is bound.
         """
-        tool = self._tool(request.tool)
+        tool = self._tool_of(request)
         return self.upstreams[tool.home.api].credentials.choose(tool.request.security, request.origin).digest
+
+    def operations(self) -> list[Operation]:
+        """Every tool with the server its requests go to; one whose server is not known is left out."""
+        if self._operations is None:
+            found: list[Operation] = []
+            for source in self.upstreams.values():
+                for tool in source.toolset.tools:
+                    with suppress(ServerError):
+                        found.append(Operation(tool, source.base(tool)))
+            self._operations = found
+        return self._operations
 
     def reload(self, toolset: Toolset) -> None:
         """Take a new toolset of a known API, with the settings of the old one. Raises like the constructor."""
@@ -162,6 +180,7 @@ class Dispatcher:
             raise UsageError(f"there is no API {toolset.api!r} to take a new toolset of")
         self.upstreams[toolset.api] = upstream(toolset, **settings)
         self._tools = _by_name(self.upstreams)
+        self._operations = None
 
     async def _sent(
         self,
@@ -169,18 +188,21 @@ class Dispatcher:
         caller: Caller | None,
         key: str | None,
         before: Callable[[], Awaitable[None]] | None,
+        keep: Keep | None,
+        transport: httpx2.AsyncBaseTransport | None,
     ) -> ToolResult:
         from toolgen.dispatch.pools import timeouts
         from toolgen.dispatch.sending import Sending
 
-        tool = self._tool(request.tool)
+        tool = self._tool_of(request)
         source = self.upstreams[tool.home.api]
         with observed(tool.home.api, tool.name, request.method) as became:
             warning = self._checked(request, source)
             async with self._pools.ready(request, source, caller, self._exchanges, key) as ready:
                 if before is not None:
                     await before()
-                sending = Sending(ready.transport, self.http, tool, ready.redactor, timeouts(self.http))
+                used = transport or ready.transport
+                sending = Sending(used, self.http, tool, ready.redactor, timeouts(self.http), keep)
                 result = await sending.send(ready.request)
                 if result.status == 401 and ready.token is not None:
                     await self._pools.forget(ready.token)
@@ -202,6 +224,13 @@ class Dispatcher:
             return ""
         told = "; ".join(map(str, found.problems[:_MOST_WARNINGS]))
         return f"the request is not what the document describes ({found.status}): {told}"
+
+    def _tool_of(self, request: ResolvedRequest) -> Tool:
+        """The tool of a request; of one that the API does not declare what stands for it, which has no credentials."""
+        tool = request.tool
+        if request.is_undeclared and tool.home.api in self.upstreams and not tool.request.security:
+            return tool
+        return self._tool(tool)
 
     def _tool(self, tool: Tool | str) -> Tool:
         """A tool of this dispatcher's toolsets, by itself or by a name that only one of them has."""

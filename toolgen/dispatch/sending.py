@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import httpx2
 
-from toolgen.dispatch.answer import read_answer
+from toolgen.dispatch.answer import Keep, read_answer
 from toolgen.dispatch.prepared import Prepared
 from toolgen.dispatch.settings import Http
 from toolgen.dispatch.transport import CheckedTransport
@@ -51,6 +51,7 @@ class Sending:
     tool: Tool
     redactor: Redactor
     timeout: dict[str, Any] = field(repr=False)
+    keep: Keep | None = None
 
     async def send(self, request: Prepared) -> ToolResult:
         """What became of the request. A read is tried again, with the same bytes, where that may help."""
@@ -92,7 +93,7 @@ class Sending:
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, the request may be out
             reason = type(error).__name__
         else:
-            return await read_answer(response, self.tool, self.http, self.redactor, deadline=deadline)
+            return await read_answer(response, self.tool, self.http, self.redactor, deadline=deadline, keep=self.keep)
         return self._unanswered(reason, before=before and not attempt.began)
 
     def _unanswered(self, reason: str, *, before: bool) -> ToolResult:

@@ -14,7 +14,7 @@ from toolgen.identity.origin import Origin
 from toolgen.identity.references import Reference
 from toolgen.request.model import ResolvedRequest
 from toolgen.request.resolve import resolve
-from toolgen.request.server import filled
+from toolgen.request.server import Base, filled, server_of
 from toolgen.tools.model import Server, Tool, Toolset
 from toolgen.tools.template import pieces
 
@@ -32,10 +32,16 @@ class Upstream:
 
     def resolve(self, tool: Tool, arguments: Mapping[str, Any], caller: Caller | None) -> ResolvedRequest:
         """The request of a call; raises like `toolgen.request.resolve.resolve`."""
+        return resolve(tool, arguments, server=self.server, server_variables=self._variables(tool), caller=caller)
+
+    def base(self, tool: Tool) -> Base:
+        """The server a tool's requests go to. Raises ServerError."""
+        return server_of(tool, self.server, self._variables(tool))
+
+    def _variables(self, tool: Tool) -> dict[str, str]:
         server = tool.request.server or self.toolset.server
         declared = server.variables if self.server is None and isinstance(server, Server) else {}
-        variables = {name: value for name, value in self.variables.items() if name in declared}
-        return resolve(tool, arguments, server=self.server, server_variables=variables, caller=caller)
+        return {name: value for name, value in self.variables.items() if name in declared}
 
 
 def upstream(

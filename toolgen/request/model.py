@@ -45,7 +45,7 @@ class ResolvedRequest:
     credential. `server` is the URL of the server without the path of the operation. `deferred` values and
     credentials are added when it is sent; `idempotency` names a header that then gets one value per
     call. `parts` are those of a multipart body. `notes` tell a reader what became of arguments that are
-    not sent.
+    not sent. `is_undeclared`: the API's document has no such operation, and `tool` only stands for it.
     """
 
     tool: Tool = field(repr=False)
@@ -58,6 +58,7 @@ class ResolvedRequest:
     idempotency: str | None = None
     parts: tuple[Part, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
+    is_undeclared: bool = False
 
     @property
     def origin(self) -> Origin:

@@ -18,7 +18,7 @@ from uuid import uuid4
 from toolgen.approvals.binding import binding, gating_digest
 from toolgen.approvals.heads import Heads, HeadTarget
 from toolgen.approvals.model import LARGEST_STATE, Decider, Decision, Pause
-from toolgen.approvals.names import check_names
+from toolgen.approvals.names import RESERVED, check_names
 from toolgen.approvals.store import Store
 from toolgen.approvals.telemetry import decided as decision_time
 from toolgen.errors import PauseConflict, RequestError, UsageError
@@ -160,6 +160,8 @@ class Runtime:
         caller = caller if caller is not None else current_caller()
         who = {} if caller is None else {"requester": caller.subject, "tenant": caller.tenant}
         check_names(thread=thread, turn=turn, **who)
+        if thread and thread.startswith(RESERVED):
+            raise UsageError(f"threads that begin with {RESERVED} are toolgen's own")
         new = not (thread and turn)
         await refreshed(self.known)
         batch = Batch(self, caller, thread or uuid4().hex, turn or uuid4().hex, state, new)

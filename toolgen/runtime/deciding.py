@@ -22,6 +22,7 @@ from toolgen.approvals.model import (
     Verdict,
     VerdictKind,
 )
+from toolgen.approvals.names import RESERVED
 from toolgen.approvals.states import CallState
 from toolgen.approvals.store import Change
 from toolgen.errors import (
@@ -94,6 +95,9 @@ async def amend(runtime: Runtime, pause: Pause, name: str, arguments: Mapping[st
     """
     call = pause.call(name)
     where = f"calls.{name}.arguments"
+    if pause.thread.startswith(RESERVED):
+        problem = Problem("a program's own request cannot be amended: reject it, and say what should change", where)
+        raise DecisionInvalid("the decision is not valid; nothing was changed", [problem])
     if not isinstance(arguments, Mapping):
         raise DecisionInvalid(
             "the decision is not valid; nothing was changed", [Problem("arguments are an object", where)]

@@ -114,7 +114,7 @@ def _call(batch: Batch, one: Ready) -> PausedCall | None:
             tool_digest=one.work.tool_digest,
             arguments=one.call.arguments,
             key=runtime.store.keys.id,
-            destructive=tool in runtime.gate.destructive,
+            destructive=tool in runtime.gate.destructive or tool.is_destructive,
         )
     except Exception as error:  # noqa: BLE001 - such as a credential that is not there: nobody is asked then
         batch.results[one.id] = unsent(error)

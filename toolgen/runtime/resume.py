@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolgen.approvals.audit import Entry
 from toolgen.approvals.binding import gating_digest
 from toolgen.approvals.model import Pause, PausedCall
+from toolgen.approvals.names import RESERVED
 from toolgen.approvals.states import CallState
 from toolgen.approvals.store import Change, JournalKey
 from toolgen.errors import ArgumentsError, CallerMismatch, CredentialsError, PauseConflict, StoreError, ToolgenError
@@ -63,6 +64,10 @@ async def resume(runtime: Runtime, pause_id: str, caller: Caller | None) -> Mapp
         refusal = Entry("refused", tenant, subject, pause.id, None, {"reason": "resumed by another than the requester"})
         await runtime.in_store(runtime.store.record, [refusal])
         raise CallerMismatch("a pause is resumed by the one it was made for")
+    if pause.thread.startswith(RESERVED):
+        raise PauseConflict(
+            "what was asked for is a program's own request: it goes out when the program sends it again"
+        )
     if pause.waiting:
         waiting = ", ".join(call.id for call in pause.waiting)
         raise PauseConflict(f"the pause is pending: {waiting} wait for a decision")
@@ -88,10 +93,21 @@ def _key(pause: Pause, call: PausedCall) -> JournalKey:
     return JournalKey(pause.tenant, pause.thread, pause.turn, call.id)
 
 
-async def _run(runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller | None) -> ToolResult | None:
+async def run_again(
+    runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller | None, made: Work
+) -> tuple[Pause, ToolResult | None]:
+    """Run an approved call that was made again, as it is now: the pause afterwards, and a result that came too late."""
+    with runtime.life.leases.held(Held(_key(pause, call), pause.id)):
+        late = await _run(runtime, pause, call, caller, made)
+    return await runtime.in_store(runtime.store.pause, pause.id, pause.tenant), late
+
+
+async def _run(
+    runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller | None, made: Work | None = None
+) -> ToolResult | None:
     """Run one approved call: claimed in the store before its first byte may leave.
 
-    Its result is given where it came too late to be kept: the claim had run out, and the outcome counts as unknown.
+    `made` is the call as it is now, and classified; without it the call is made of what is kept. Its result is given where it came too late to be kept: the claim had run out, and the outcome counts as unknown.
     """
     claimed = False
 
@@ -104,7 +120,7 @@ async def _run(runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller 
         await finished(runtime.in_store(runtime.store.change, pause.id, pause.tenant, change), seen)
 
     try:
-        work = _checked(runtime, pause, call, caller)
+        work = _checked(runtime, pause, call, caller, made)
         result = await carried_out(work, caller, claim, f"{pause.id}/{call.id}")
     except (PauseConflict, StoreError) as error:
         if isinstance(error, StoreError):  # nothing was claimed, and the call stays approved
@@ -142,14 +158,14 @@ class _Expired(_Changed):
     """The approval was not used in time."""
 
 
-def _checked(runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller | None) -> Work:
+def _checked(runtime: Runtime, pause: Pause, call: PausedCall, caller: Caller | None, made: Work | None) -> Work:
     """The call made ready again, if everything its approval is bound to is as it was."""
     _check_time(runtime, pause, call)
     if gating_digest(runtime.gate) != pause.gating_digest:
         raise _Changed("the approval config has changed since")
-    if runtime.is_denied(call.tool, call.source):
+    if made is None and runtime.is_denied(call.tool, call.source):
         raise _Changed("the call is denied by now, or its tool is gone")
-    work = runtime.work(call.source, call.tool, call.arguments, caller)
+    work = made or runtime.work(call.source, call.tool, call.arguments, caller)
     if work.tool_digest != call.tool_digest:
         raise _Changed("the tool has changed since")
     try:

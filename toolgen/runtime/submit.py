@@ -114,7 +114,7 @@ class Batch:
         known = frozenset(str(one.call.id) for one in asked) - {one.call.id for one in found}
         # All are made ready before anything is awaited: what is classified is what is resolved.
         ready = [one for each in found if (one := self._ready(each)) is not None]
-        ready = [one for one in await asyncio.gather(*map(self._asked, ready)) if one is not None]
+        ready = [one for one in await asyncio.gather(*map(self.asked, ready)) if one is not None]
         await asyncio.gather(*(self.run_one(one) for one in ready if one.outcome is Outcome.allowed))
         waiting = [one for one in ready if one.outcome is Outcome.gated]
         waiting = waiting if self.new else [one for one in waiting if not await self._carried_out(one)]
@@ -184,7 +184,7 @@ class Batch:
             return None
         return Ready(found, call._replace(arguments=arguments), work, result.outcome, result.reason, fingerprint)
 
-    async def _asked(self, one: Ready) -> Ready | None:
+    async def asked(self, one: Ready) -> Ready | None:
         """The call with what the decision hook says of it, or None with its result."""
         hook, result = self.runtime.decision_hook, one.classified.result
         tool = result.tool

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolgen.dispatch.portal import Portal
 from toolgen.identity.caller import DEFAULT_TENANT, Caller, current_caller
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from toolgen.runtime.core import Runtime
     from toolgen.runtime.submit import Submission
     from toolgen.tools.model import Toolset
+
+T = TypeVar("T")
 
 
 class Sync:
@@ -39,6 +41,10 @@ class Sync:
             self._portal.run(self._runtime.__aexit__())
         finally:
             self._portal.close()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run what is async in the thread that calls of plain code run in."""
+        return self._portal.run(work)
 
     def submit(
         self,
