@@ -198,7 +198,7 @@ def test_an_operation_that_nobody_declared_waits_or_is_denied_and_is_never_simpl
     assert tries(runtime, "BREW", f"{URL}/pets").refused is Refused.denied
     assert sent == []
     pause = tries(runtime, "GET", f"{URL}/owners")
-    runtime.sync.decide(pause.id, Decision("approved"), decider=BOSS)
+    asyncio.run(runtime.decide(pause.id, Decision("approved"), decider=BOSS))
     assert tries(runtime, "GET", f"{URL}/owners").status_code == 200
     (request,) = sent
     assert "X-Key" not in request.headers  # nobody wrote down that it may have it
