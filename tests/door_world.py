@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from small_documents import document, parameter
 
 from toolgen import ApprovalConfig, Caller, Decider, Decision, Dispatcher, Pause, Runtime, Verdict, generate
 from toolgen.approvals.states import CallState
 from toolgen.approvals.store import Change
+from toolgen.runtime.sources import ApiSource
 from toolgen.tools.model import Toolset
 
+T = TypeVar("T")
 ANN = Caller("ann")
 BOSS = Decider("grace", frozenset({"boss"}))
 CONFIG = """\
@@ -114,6 +117,7 @@ class World:
     folder: Path
     api: Api
     made: list[Runtime] = field(default_factory=list)
+    dispatchers: list[Dispatcher] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.toolset = shop(self.api.url)
@@ -126,8 +130,21 @@ class World:
         """What one process has."""
         dispatcher = Dispatcher(self.toolset, credentials={"user": "${caller:token}"})
         config = ApprovalConfig.load(self.config_file, [self.toolset])
+        self.dispatchers.append(dispatcher)
         self.made.append(Runtime(dispatcher, config, store=self.store, background=False, **more))
         return self.made[-1]
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a test's coroutine; connections that it opened are closed with its event loop."""
+
+        async def whole() -> T:
+            try:
+                return await work
+            finally:
+                for dispatcher in self.dispatchers:
+                    await dispatcher.aclose()
+
+        return asyncio.run(whole())
 
     async def close(self) -> None:
         for one in self.made:
@@ -162,6 +179,20 @@ class World:
             return Change(pause, ())
 
         store.change(approval, "default", claimed)
+
+
+def run(runtime: Runtime, work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine of a runtime; connections that it opened are closed with its event loop."""
+
+    async def whole() -> T:
+        try:
+            return await work
+        finally:
+            for source in runtime.known:
+                if isinstance(source, ApiSource):
+                    await source.dispatcher.aclose()
+
+    return asyncio.run(whole())
 
 
 @contextmanager

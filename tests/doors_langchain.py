@@ -94,6 +94,10 @@ class SyncToolDoor(ToolDoor):
         assert isinstance(found, ToolMessage)
         return found
 
+    async def restart(self) -> None:
+        await asyncio.to_thread(self.runtime.sync.aclose)
+        await super().restart()
+
     async def close(self) -> None:
         await asyncio.to_thread(self.runtime.sync.aclose)
         await super().close()

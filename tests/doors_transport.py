@@ -88,6 +88,10 @@ class PlainTransportDoor(TransportDoor):
         assert type(response) is httpx.Response
         return response
 
+    async def restart(self) -> None:
+        await asyncio.to_thread(self.runtime.sync.aclose)
+        await super().restart()
+
     async def close(self) -> None:
         await asyncio.to_thread(self.runtime.sync.aclose)
         await super().close()

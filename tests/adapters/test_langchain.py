@@ -377,7 +377,7 @@ def test_a_graph_goes_on_in_another_process_and_keeps_nobodys_token(world: World
 
     pause_id = process("ask")
     assert process("resume") == pause_id  # nobody decided: it waits on
-    asyncio.run(world.decide(pause_id))
+    world.run(world.decide(pause_id))
     assert world.api.lines == []
     assert '"got": {"name": "Rex"}' in process("resume")
     assert world.api.lines == ["POST /pets"]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -20,18 +21,24 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from door_world import ANN, World, shop, world_in
 from doors_mcp import Served, answered, http_client
+from jsonschema_rs import Draft202012Validator
 from mcp.client.client import Client
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from raw_server import answer as raw_answer
 from raw_server import answering, serving
+from small_documents import document
+from starlette.requests import Request
 
-from toolgen import ApprovalConfig, Caller, Runtime, functions
-from toolgen.adapters.mcp_http import FunctionVerifier, JwtVerifier, LoopbackToken, verifier_of
-from toolgen.adapters.mcp_server import McpServer
+from toolgen import ApprovalConfig, Caller, Decision, Dispatcher, Runtime, functions, generate
+from toolgen.adapters.mcp_http import FunctionVerifier, JwtVerifier, LoopbackToken, http_app, verified, verifier_of
+from toolgen.adapters.mcp_server import McpServer, _caller_of
 from toolgen.approvals.model import Decider
 from toolgen.errors import UsageError
+from toolgen.tools.files import load_toolset
 
 REX = {"requestBody": {"name": "Rex"}}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
+NOTED = "the answer is not what the API's document says of it"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
@@ -71,7 +78,7 @@ def test_tools_are_listed_on_one_page_with_their_schemas_as_they_are(world: Worl
             assert "list_pending_approvals" not in {tool.name for tool in (await client.list_tools()).tools}
             assert answered(await client.call_tool("list_pending_approvals", {})).status == "denied"
 
-    asyncio.run(main())
+    world.run(main())
 
 
 def test_no_tool_decides_anything(world: World) -> None:
@@ -82,7 +89,7 @@ def test_no_tool_decides_anything(world: World) -> None:
         assert [tool.name for tool in listed if any(word in tool.name for word in words)] == []
         assert [key for tool in listed for key in tool.input_schema["properties"] if key in words] == []
 
-    asyncio.run(main())
+    world.run(main())
 
 
 def test_the_same_call_while_it_waits_is_the_one_that_waits(world: World) -> None:
@@ -104,7 +111,7 @@ def test_the_same_call_while_it_waits_is_the_one_that_waits(world: World) -> Non
         assert again.approval != first.approval  # what has run is asked for anew
         assert world.api.lines == ["POST /pets"]
 
-    asyncio.run(main())
+    world.run(main())
 
 
 def test_what_somebody_else_waits_for_is_not_there(world: World) -> None:
@@ -123,7 +130,7 @@ def test_what_somebody_else_waits_for_is_not_there(world: World) -> None:
         assert len(unknown) == 1
         assert world.api.lines == []
 
-    asyncio.run(main())
+    world.run(main())
 
 
 def test_an_api_s_tool_of_the_name_of_the_server_s_own_is_offered_under_another() -> None:
@@ -169,7 +176,7 @@ def test_a_large_api_is_searched_described_and_called_and_each_call_is_its_own_t
             assert answered(await client.call_tool("search_tools", {"query": 7})).status == "error"
         assert world.api.lines == ["GET /pets/7"]
 
-    asyncio.run(main())
+    world.run(main())
 
 
 def test_the_toolset_and_its_page_can_be_read(world: World) -> None:
@@ -184,6 +191,89 @@ def test_the_toolset_and_its_page_can_be_read(world: World) -> None:
             for uri in ("toolgen://shop/other", "toolgen://none/docs", "file:///etc/passwd", "toolgen://shop"):
                 with pytest.raises(Exception, match="no such resource"):
                     await client.read_resource(uri)
+
+    world.run(main())
+
+
+def test_a_secret_that_somebody_wrote_into_a_toolset_is_in_no_resource(world: World) -> None:
+    text = world.toolset_file.read_text()
+    constant = "  request:\n    header:\n    - {name: X-Api-Key, value: hand-written}\n    security:"
+    world.toolset_file.write_text(text.replace("  request:\n    security:", constant))
+    world.toolset = load_toolset(world.toolset_file)
+
+    async def main() -> None:
+        async with client_of(world.runtime()) as client:
+            for uri in ("toolgen://shop/docs", "toolgen://shop/toolset"):
+                found = (await client.read_resource(uri)).contents[0].text
+                assert "getMine" in found
+                assert "hand-written" not in found
+            assert "X-Api-Key" in found
+            assert "{{ requestBody }}" in found
+
+    world.run(main())
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"n": 1, "next": {"n": 2}}', None),
+        (b'{"n": 1, "next": {"n": "x"}}', NOTED),
+        (b"[1]", NOTED),
+        (b"null", NOTED),
+        (b"", NOTED),
+    ],
+)
+def test_an_answer_that_is_not_as_documented_reaches_a_client_that_checks_it(body: bytes, message: str | None) -> None:
+    node = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "next": {"$ref": "#/components/schemas/Node"}},
+        "required": ["n"],
+    }
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}}}
+    operation = {"operationId": "addNode", "responses": {"200": {"description": "ok", "content": content}}}
+    read = document({"/nodes": {"post": operation}}, components={"schemas": {"Node": node}})
+
+    async def main() -> None:
+        with serving(answering(lambda _: raw_answer(200, body))) as server:
+            dispatcher = Dispatcher(generate(read, api="tree", server=server.url))
+            runtime = Runtime(dispatcher, ApprovalConfig.off(), background=False)
+            async with client_of(runtime, output_schemas=True) as client:
+                tool = next(one for one in (await client.list_tools()).tools if one.name == "addNode")
+                found = (await client.call_tool("addNode", {})).structured_content
+            await runtime.aclose()
+            await dispatcher.aclose()
+        assert Draft202012Validator(tool.output_schema).is_valid(found)
+        assert found == {"result": json.loads(body or b"null")} | ({"message": message} if message else {})
+
+    asyncio.run(main())
+
+
+def test_a_write_whose_client_goes_away_is_recorded_as_of_unknown_outcome_and_not_made_again(tmp_path: Path) -> None:
+    began, go = Event(), Event()
+
+    def slow(_: Any) -> bytes:
+        began.set()
+        go.wait(10)
+        return raw_answer(200, b"{}")
+
+    async def main() -> None:
+        with serving(answering(slow)) as server:
+            dispatcher = Dispatcher(shop(server.url))
+            runtime = Runtime(dispatcher, background=False)
+            async with client_of(runtime) as client:
+                waits = answered(await client.call_tool("addPet", REX))
+                await runtime.decide(str(waits.approval), Decision("approved"), decider=Decider("grace"))
+                asked = {"approvalId": waits.approval}
+                asking = asyncio.create_task(client.call_tool("get_approval_result", asked))
+                assert await asyncio.to_thread(began.wait, 10)
+                asking.cancel()
+                await asyncio.wait({asking})
+                statuses = [answered(await client.call_tool("get_approval_result", asked)) for _ in range(2)]
+            go.set()
+            assert {one.status for one in statuses} == {"outcome_unknown"}
+            assert len(server.requests) == 1
+            await runtime.aclose()
+            await dispatcher.aclose()
 
     asyncio.run(main())
 
@@ -211,7 +301,7 @@ def test_clients_are_told_when_the_tools_change(world: World) -> None:
                     async with asyncio.timeout(10):
                         await told.wait()
 
-    asyncio.run(main())
+    world.run(main())
 
 
 def test_twenty_clients_of_two_people_see_their_own_alone(world: World) -> None:
@@ -245,7 +335,7 @@ def test_twenty_clients_of_two_people_see_their_own_alone(world: World) -> None:
         assert "token-of" not in sent  # the inbound token goes to nobody
         assert "mcp" not in sent.lower()
 
-    asyncio.run(main())
+    world.run(main())
 
 
 def test_a_request_without_a_valid_token_host_or_origin_is_refused(world: World) -> None:
@@ -263,7 +353,47 @@ def test_a_request_without_a_valid_token_host_or_origin_is_refused(world: World)
                 assert found.status_code == status, headers
             assert (await http.post(served.url, json=PING, headers=good)).status_code != 401
 
-    asyncio.run(main())
+    world.run(main())
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("localhost:8000", "http://localhost:8000"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ("127.0.0.1:8000@api.example", None),
+        ("127.0.0.1:port", None),
+        ("", None),
+    ],
+)
+def test_the_origin_a_token_may_go_to_is_one_that_was_addressed(host: str, origin: str | None) -> None:
+    user = AuthenticatedUser(verified(ANN, "token-of-ann"))
+    scope = {"type": "http", "scheme": "http", "path": "/mcp", "headers": [(b"host", host.encode())], "user": user}
+    found = _caller_of(SimpleNamespace(request=Request(scope)), None)
+    assert found is not None
+    assert found.origin == origin
+
+
+def test_only_the_port_that_is_listened_on_can_be_addressed(world: World) -> None:
+    async def main() -> None:
+        app = http_app(McpServer(world.runtime()), verifier=FunctionVerifier(lambda _: "ann"), port=8000)
+        async with app.router.lifespan_context(app), httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http:
+            headers = {**ACCEPT, "Authorization": "Bearer x", "MCP-Protocol-Version": "2026-07-28"}
+            statuses = {
+                host: (
+                    await http.post("http://localhost/mcp", json=PING, headers={**headers, "Host": host})
+                ).status_code
+                for host in (
+                    "localhost:8000",
+                    "[::1]:8000",
+                    "localhost:9000",
+                    "127.0.0.1:8000@evil.example",
+                    "localhost",
+                )
+            }
+        assert [host for host, status in statuses.items() if status != 421] == ["localhost:8000", "[::1]:8000"]
+
+    world.run(main())
 
 
 def test_a_long_call_tells_its_progress_and_ends_when_the_client_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,6 +454,8 @@ def key_set() -> bytes:
     keys = [
         {**jwt.algorithms.RSAAlgorithm.to_jwk(RSA.public_key(), as_dict=True), "kid": "one"},
         {**jwt.algorithms.ECAlgorithm.to_jwk(EC.public_key(), as_dict=True), "kid": "two"},
+        {**jwt.algorithms.RSAAlgorithm.to_jwk(RSA.public_key(), as_dict=True), "kid": "for encryption", "use": "enc"},
+        {**jwt.algorithms.RSAAlgorithm.to_jwk(RSA.public_key(), as_dict=True), "kid": "of PS256", "alg": "PS256"},
     ]
     return json.dumps({"keys": keys}).encode()
 
@@ -358,6 +490,8 @@ def test_a_token_of_the_issuer_for_this_audience_says_who_it_is_of() -> None:
                 assert (found.caller.subject, found.caller.tenant) == ("ann", "default")
                 assert found.caller.expires is not None
                 assert token not in repr(found)
+            assert await verifier.verify_token(signed(RSA, kid="for encryption")) is None
+            assert await verifier.verify_token(signed(RSA, kid="of PS256")) is None
             for what, token in wrong.items():
                 assert await verifier.verify_token(token) is None, what
             assert len(server.requests) <= 2  # the keys are kept, and unknown ones asked for now and then
@@ -369,7 +503,44 @@ def test_while_the_keys_cannot_be_had_nobody_is_known() -> None:
     async def main() -> None:
         for given in (raw_answer(500, b""), raw_answer(200, b"nothing"), raw_answer(200, b'{"keys": 7}')):
             with serving(answering(lambda _, given=given: given)) as server:
-                assert await JwtVerifier(server.url, audience="us").verify_token(signed(RSA)) is None
+                verifier = JwtVerifier(server.url, audience="us")
+                assert [await verifier.verify_token(signed(RSA)) for _ in range(5)] == [None] * 5
+                assert len(server.requests) == 1  # whoever sends tokens makes nobody else's server busy
+
+
+def test_a_known_key_is_not_held_up_by_the_search_for_an_unknown_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgen.dispatch.jwks._AT_MOST", 0.0)
+    searched, go, first = Event(), Event(), Event()
+
+    def keys(_: Any) -> bytes:
+        if first.is_set():
+            searched.set()
+            go.wait(10)
+        first.set()
+        return raw_answer(200, key_set())
+
+    async def main() -> None:
+        with serving(answering(keys)) as server:
+            verifier = JwtVerifier(server.url, audience="us")
+            assert await verifier.verify_token(signed(RSA)) is not None
+            search = asyncio.create_task(verifier.verify_token(signed(RSA, kid="unknown")))
+            assert await asyncio.to_thread(searched.wait, 10)
+            async with asyncio.timeout(5):
+                assert await verifier.verify_token(signed(RSA)) is not None
+            go.set()
+            assert await search is None
+
+    asyncio.run(main())
+
+
+def deep() -> str:
+    return ".".join(
+        base64.urlsafe_b64encode(one).decode().rstrip("=") for one in (b'{"alg":' + b"[" * 30_000, b"{}", b"x")
+    )
+
+
+def test_a_token_that_is_nested_too_deep_is_nobody_s() -> None:
+    assert asyncio.run(JwtVerifier("https://id.example", audience="us").verify_token(deep())) is None
 
     asyncio.run(main())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from door_world import ANN, World, shop, world_in
+from door_world import ANN, World, run, shop, world_in
 from doors_providers import provider
 
 from toolgen import Runtime
@@ -40,7 +40,7 @@ def server() -> Iterator[Any]:
 
 
 def results(turn: Any, module: Any, runtime: Runtime) -> list[dict[str, Any]]:
-    done = asyncio.run(runtime.submit(turn.calls, caller=ANN, thread="t", turn=f"{module.__name__}-{turn.id}"))
+    done = run(runtime, runtime.submit(turn.calls, caller=ANN, thread="t", turn=f"{module.__name__}-{turn.id}"))
     written: list[dict[str, Any]] = [*turn.said, *module.write_results(turn, done)]
     return written
 
@@ -113,7 +113,7 @@ def test_a_call_without_an_id_is_not_run(runtime: Runtime, world: World) -> None
     response, _ = provider.chat(1, [("getPet", {"id": "7"})], False)
     response["choices"][0]["message"]["tool_calls"][0]["id"] = ""
     turn = chat.read_calls(runtime, response)
-    done = asyncio.run(runtime.submit(turn.calls, caller=ANN))
+    done = run(runtime, runtime.submit(turn.calls, caller=ANN))
     (told,) = chat.write_results(turn, done)
     assert "has no id" in told["content"]
     assert len(world.api.seen) == before
@@ -131,7 +131,7 @@ def test_a_response_without_an_id_is_a_turn_of_its_own(runtime: Runtime) -> None
     response, _ = provider.chat(1, [("getPet", {"id": "7"})], False)
     turn = chat.read_calls(runtime, {**response, "id": ""})
     assert turn.id is None
-    assert asyncio.run(runtime.submit(turn.calls, caller=ANN, thread="t", turn=turn.id)).turn
+    assert run(runtime, runtime.submit(turn.calls, caller=ANN, thread="t", turn=turn.id)).turn
 
 
 def test_items_that_only_their_own_events_have_are_read(runtime: Runtime) -> None:

@@ -97,7 +97,7 @@ class TestEveryShape:
     ) -> None:
         steps = [("getPet", {"id": "7"}), ("addPet", '{"requestBody": '), ("addPet", REX), ("nobody", {})]
         turn = read(runtime, format, told(format, steps, streamed=streamed))
-        done = asyncio.run(runtime.submit(turn.calls, caller=ANN, thread="t", turn=f"{format}{streamed}"))
+        done = world.run(runtime.submit(turn.calls, caller=ANN, thread="t", turn=f"{format}{streamed}"))
         found = texts(FORMATS[format][1].write_results(turn, done))
         assert len(found) == 4
         assert '"path": "/pets/7"' in found[0]
@@ -158,7 +158,7 @@ def test_two_calls_of_one_id_are_answered_once_and_neither_is_run(runtime: Runti
     for call in response["choices"][0]["message"]["tool_calls"]:
         call["id"] = "same"
     turn = chat.read_calls(runtime, response)
-    done = asyncio.run(runtime.submit(turn.calls, caller=ANN))
+    done = world.run(runtime.submit(turn.calls, caller=ANN))
     (text,) = texts(chat.write_results(turn, done))
     assert "none of them was run" in text
     assert len(world.api.seen) == before

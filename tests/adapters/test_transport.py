@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from door_world import ANN, BOSS, World, world_in
+from door_world import ANN, BOSS, World, run, world_in
 from hypothesis import given
 from hypothesis import strategies as st
 from small_documents import document, parameter
@@ -83,7 +83,7 @@ def tries(runtime: Runtime, method: str, url: str, caller: Caller | None = ANN, 
             except CallRefused as error:
                 return error.result
 
-    return asyncio.run(main())
+    return run(runtime, main())
 
 
 # What a request calls
@@ -317,7 +317,7 @@ def test_what_a_transport_is_given_is_used_by_the_runtime_alone(world: World) ->
         assert seen == ["POST /pets"]
         assert world.api.lines == []
 
-    asyncio.run(main())
+    world.run(main())
 
 
 # What waits
@@ -335,7 +335,7 @@ def test_the_same_request_while_it_waits_is_the_one_that_waits_and_another_is_no
         tries(runtime, "POST", url, json=REX, headers={"X-More": "1"}),
     ]
     assert len({first.id, *(one.id for one in others)}) == 6
-    asyncio.run(world.decide(first.id))
+    world.run(world.decide(first.id))
     for more in ({"json": {"name": "Tom"}}, {"json": REX, "caller": Caller("eve")}):
         assert isinstance(tries(runtime, "POST", url, **more), Pause)
     assert world.api.lines == []
@@ -347,7 +347,7 @@ def test_the_same_request_while_it_waits_is_the_one_that_waits_and_another_is_no
 def test_of_twenty_that_are_made_again_at_once_one_goes_out(world: World) -> None:
     url = f"{world.api.url}/pets"
     pause = tries(world.runtime(), "POST", url, json=REX)
-    asyncio.run(world.decide(pause.id))
+    world.run(world.decide(pause.id))
     processes = [world.runtime(), world.runtime()]
 
     async def one(runtime: Runtime) -> Any:
@@ -362,7 +362,7 @@ def test_of_twenty_that_are_made_again_at_once_one_goes_out(world: World) -> Non
     async def main() -> list[Any]:
         return await asyncio.gather(*(one(processes[n % 2]) for n in range(20)))
 
-    found = asyncio.run(main())
+    found = world.run(main())
     assert found.count(200) == 1
     assert world.api.lines == ["POST /pets"]
 
@@ -373,10 +373,10 @@ def test_nobody_but_the_program_sends_it(world: World) -> None:
 
     worker = world.runtime(callers=callers)
     pause = tries(world.runtime(), "POST", f"{world.api.url}/pets", json=REX)
-    asyncio.run(world.decide(pause.id))
+    world.run(world.decide(pause.id))
     with pytest.raises(PauseConflict, match="sends it again"):
-        asyncio.run(worker.resume(pause.id, caller=ANN))
-    asyncio.run(worker.sweep())
+        world.run(worker.resume(pause.id, caller=ANN))
+    world.run(worker.sweep())
     kept = worker.store.pause(pause.id, "default")
     assert [call.state.value for call in kept.calls] == ["approved"]
     assert kept.calls[0].arguments == {}
@@ -389,9 +389,9 @@ def test_it_cannot_be_amended_or_taken_over_by_a_thread_of_a_host(world: World) 
     pause = tries(runtime, "POST", f"{world.api.url}/pets", json=REX)
     change = Decision("approved", calls={pause.calls[0].id: Verdict("approved", arguments={})}, revision=pause.revision)
     with pytest.raises(DecisionInvalid, match="not valid"):
-        asyncio.run(runtime.decide(pause.id, change, decider=BOSS))
+        world.run(runtime.decide(pause.id, change, decider=BOSS))
     with pytest.raises(UsageError, match="toolgen's own"):
-        asyncio.run(runtime.submit([], thread=pause.thread))
+        world.run(runtime.submit([], thread=pause.thread))
 
 
 def test_a_remembered_approval_holds_for_the_very_request(world: World) -> None:
@@ -399,7 +399,7 @@ def test_a_remembered_approval_holds_for_the_very_request(world: World) -> None:
     pause = tries(runtime, "POST", url, json=REX)
     wish = Verdict("approved", remember=Remember(Scope.exact, uses=1))
     decision = Decision("approved", calls={pause.calls[0].id: wish}, revision=pause.revision)
-    asyncio.run(runtime.decide(pause.id, decision, decider=BOSS))
+    world.run(runtime.decide(pause.id, decision, decider=BOSS))
     assert tries(runtime, "POST", url, json=REX).status_code == 200
     assert isinstance(tries(runtime, "POST", url, json={"name": "Tom"}), Pause)
     assert tries(runtime, "POST", url, json=REX).status_code == 200
@@ -410,7 +410,7 @@ def test_a_remembered_approval_holds_for_the_very_request(world: World) -> None:
 def test_a_refusal_stands_for_a_while_and_is_not_asked_about_again_and_again(world: World) -> None:
     runtime, url = world.runtime(), f"{world.api.url}/pets"
     pause = tries(runtime, "POST", url, json=REX)
-    asyncio.run(world.decide(pause.id, "rejected", note="No."))
+    world.run(world.decide(pause.id, "rejected", note="No."))
     for _ in range(3):
         assert tries(runtime, "POST", url, json=REX).refused is Refused.rejected
     assert len(runtime.store.pauses()) == 1
@@ -434,7 +434,7 @@ def test_a_request_can_wait_for_the_decision(world: World) -> None:
             with pytest.raises(ApprovalPending):
                 await client.post(f"{world.api.url}/pets", json={"name": "Tom"})
 
-    asyncio.run(main())
+    world.run(main())
 
 
 def test_the_bound_caller_is_who_asks(world: World) -> None:
@@ -447,7 +447,7 @@ def test_the_bound_caller_is_who_asks(world: World) -> None:
             found: Pause = asked.value.pause
             return found
 
-    assert asyncio.run(main()).requester == "bound"
+    assert world.run(main()).requester == "bound"
 
 
 def test_a_client_that_tries_again_by_itself_meets_the_gate_each_time(world: World) -> None:
@@ -464,6 +464,6 @@ def test_a_client_that_tries_again_by_itself_meets_the_gate_each_time(world: Wor
                 except ApprovalPending:
                     pass
 
-    asyncio.run(main())
+    world.run(main())
     assert len(runtime.store.pauses()) == 1
     assert world.api.lines == []
