@@ -7,11 +7,14 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from toolgen import Caller, Dispatcher, Runtime, ToolCall, generate, load_toolset
-from toolgen.cli.reloading import Files
+from toolgen.cli import serve
+from toolgen.cli.reloading import Files, stamp
+from toolgen.cli.serving import Serving
 
 FILE = Path("petstore.tools.yaml")
 ADA = Caller("ada")
@@ -40,7 +43,7 @@ class Watched:
 
     @asynccontextmanager
     async def watching(self, *others: Path) -> AsyncIterator[None]:
-        files = Files(self.runtime, {FILE: "petstore"}, list(others), self._changed)
+        files = Files(self.runtime, {FILE: "petstore"}, {path: stamp(path) for path in (FILE, *others)}, self._changed)
         task = asyncio.create_task(files.watch())
         try:
             yield
@@ -120,3 +123,18 @@ def test_a_changed_approval_config_is_told_to_count_from_the_next_start(watched)
             await watched.told("approvals.yaml has changed: it counts from the next start")
 
     asyncio.run(use())
+
+
+def test_a_file_that_changes_while_the_server_starts_is_seen_as_changed(watched, toolgen, monkeypatch):
+    started, read = [], serve._read
+
+    def read_and_changed(*given: Any) -> Any:
+        found = read(*given)
+        FILE.write_text(f"{FILE.read_text()}\n# more\n")
+        return found
+
+    monkeypatch.setattr(serve, "_read", read_and_changed)
+    monkeypatch.setattr(Serving, "run", lambda self, *_: started.append(self))
+    assert toolgen("serve", str(FILE)).exit_code == 0
+    assert set(started[0].stamps) == {FILE}
+    assert started[0].stamps[FILE] != stamp(FILE)

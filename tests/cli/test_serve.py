@@ -23,6 +23,7 @@ from served import REX, TOKEN, Process, Shop, made, over_http, started
 from shown import petstore
 
 from toolgen import generate, load_toolset
+from toolgen.approvals.states import CallState
 from toolgen.cli.serving import _logs_in_lines
 from toolgen.cli.upstream import dispatchers
 from toolgen.cli.who import login
@@ -294,6 +295,32 @@ def test_over_stdio_a_write_that_is_under_way_is_finished_before_sigterm_ends_it
         answer = json.loads(stdout.readline())
         assert (answer["id"], answer["result"]["structuredContent"]["result"]) == (2, None)
         assert server.ended()[:2] == (0, "")
+
+
+def test_a_client_that_goes_away_during_a_write_leaves_it_recorded_as_of_unknown_outcome(shop, slow):
+    shop.path("approvals.yaml").write_text("requireApproval: ['http.post:*']\n", encoding="utf-8")
+
+    with started(shop) as server:
+        stdin, stdout = server.process.stdin, server.process.stdout
+
+        def say(method: str, number: int | None = None, **params: Any) -> None:
+            told = {"jsonrpc": "2.0", "method": method, "params": params} | ({"id": number} if number else {})
+            print(json.dumps(told), file=stdin, flush=True)
+
+        say("initialize", 1, **INITIALIZE["params"])
+        assert json.loads(stdout.readline())["id"] == 1
+        say("notifications/initialized")
+        say("tools/call", 2, name="createPet", arguments=REX)
+        approval = json.loads(stdout.readline())["result"]["structuredContent"]["approvalId"]
+        shop.approve(approval)
+        say("tools/call", 3, name="get_approval_result", arguments={"approvalId": approval})
+        assert slow.got.wait(20)
+        stdin.close()
+        code, _, told = server.ended()
+        slow.answer.set()
+    ((call,),) = [pause.calls for pause in shop.pauses()]
+    assert (code, call.state) == (0, CallState.outcome_unknown)
+    assert "Traceback" not in told
 
 
 # wrong usage: told before any protocol is spoken

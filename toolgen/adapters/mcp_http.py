@@ -115,7 +115,7 @@ class JwtVerifier:
         try:
             head = jwt.get_unverified_header(token)
             key = await self._keys.key(head.get("kid"))
-            if key is None or head.get("alg") not in _ALGORITHMS:
+            if key is None or head.get("alg") not in _ALGORITHMS or key.get("alg") not in (None, head["alg"]):
                 return None
             claims = jwt.decode(
                 token,
@@ -165,7 +165,9 @@ def http_app(
     """The ASGI application, its endpoint `/mcp`. A request needs a token, and a Host (and Origin, if it has one) that
     is this machine's or allowed: a page in a browser cannot reach it under another name (DNS rebinding)."""
     shown = f"[{host}]" if ":" in host else host
-    hosts = [f"{one}:*" for one in _LOOPBACK] if shown in _LOOPBACK else [f"{shown}:{port}", shown]
+    # A Host with another port would be another origin to which the caller's token might go.
+    names = _LOOPBACK if shown in _LOOPBACK else (shown,)
+    hosts = [f"{one}:{port or '*'}" for one in names] + (list(names) if port == 80 or names == (shown,) else [])
     origins = [f"http://{one}" for one in hosts] + [f"https://{one}" for one in hosts]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,

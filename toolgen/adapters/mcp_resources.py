@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
+from toolgen.identity.redact import Redactor
 from toolgen.runtime.sources import ApiSource
 from toolgen.tools.export import export
-from toolgen.tools.files.store import render
+from toolgen.tools.files.form import to_dict
 
 if TYPE_CHECKING:
     from toolgen.runtime.core import Runtime
@@ -34,9 +36,16 @@ def read_resource(runtime: Runtime, uri: str) -> dict[str, Any] | None:
     toolset = _toolsets(runtime).get(api) if uri.startswith("toolgen://") else None
     if toolset is None or kind not in _KINDS:
         return None
-    text: str = export(toolset, "markdown").data if kind == "docs" else render(toolset, json=True).decode()
+    text: str = export(toolset, "markdown").data if kind == "docs" else _written(toolset)
     cut = f"{text[:LARGEST]}\n(cut: {len(text):,} characters in all)" if len(text) > LARGEST else text
     return {"uri": uri, "mimeType": _KINDS[kind], "text": cut}
+
+
+def _written(toolset: Toolset) -> str:
+    """The toolset's file as JSON; secrets that somebody wrote into a request by hand are in no client's copy."""
+    data, hidden = to_dict(toolset), Redactor()
+    tools = [{**tool, "request": hidden.value(tool["request"])} for tool in data["tools"]]
+    return json.dumps({**data, "tools": tools}, ensure_ascii=False, indent=2)
 
 
 def _toolsets(runtime: Runtime) -> dict[str, Toolset]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
+from toolgen.adapters.answers import Answer
 from toolgen.adapters.offered import OfferedTool
 from toolgen.tools.export import mcp
 
@@ -40,6 +42,7 @@ REFUSED: Final = _object(
     problems={"type": "array", "items": {"type": "object"}},
 )
 # An answer that was cut, redacted, or is not what the document says of it: the message says so.
+_OTHERWISE: Final = "the answer is not what the API's document says of it"
 NOTED: Final = _object(["result", "message"], result={}, message=_TEXT, headers={"type": "object"})
 
 
@@ -63,6 +66,21 @@ def output_schema(tool: OfferedTool) -> Schema:
     result = _object(["result"], result=inner, headers={"type": "object"})
     found = {"type": "object", "anyOf": [result, NOTED, PENDING, REFUSED]}
     return {**found, "$defs": definitions} if definitions else found
+
+
+def as_listed(found: Answer, tool: OfferedTool) -> Answer:
+    """The answer; one that is not what the document says of it with a message that says so: clients that check answers
+    would else throw it away, of a call that has run."""
+    if "result" not in found.data or "message" in found.data:
+        return found
+    import jsonschema_rs
+
+    try:
+        validator = jsonschema_rs.Draft202012Validator(output_schema(tool), offline=True)
+        fits = validator.is_valid(dict(found.data))
+    except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):  # no schema to go by
+        fits = False
+    return found if fits else replace(found, data={**found.data, "message": _OTHERWISE})
 
 
 def _copied(schema: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -19,12 +20,13 @@ from uuid import uuid4
 from toolgen import __version__
 from toolgen.adapters.answers import Answer, answer, answers, pending, review
 from toolgen.adapters.mcp_resources import listed_resources, read_resource
-from toolgen.adapters.mcp_schemas import CALL, DESCRIBE, LIST, OWN_NAMES, RESULT, SEARCH, listed, own_tools
+from toolgen.adapters.mcp_schemas import CALL, DESCRIBE, LIST, OWN_NAMES, RESULT, SEARCH, as_listed, listed, own_tools
 from toolgen.adapters.offered import Offer
 from toolgen.adapters.repeats import thread_of, waiting
 from toolgen.adapters.search import search
 from toolgen.errors import CallerMismatch, MissingExtra, PauseConflict, PauseUnknown, ToolgenError
 from toolgen.identity.caller import Caller
+from toolgen.identity.origin import Origin
 
 try:
     import mcp_types as types
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("toolgen.mcp")
 _TICK: Final = 2.0  # seconds between two reports of the progress of a long call
 _MOST_LISTED: Final = 50
+_HOST: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
 _INSTRUCTIONS: Final = (
     "Some calls wait for a person to approve them: they are answered with status `pending` and an approvalId. That is "
     f"no error and nothing to try again. Go on with other things, and ask `{RESULT}` later."
@@ -135,7 +138,12 @@ class McpServer:
             found = await _with_progress(work, context.session)
         except ToolgenError as error:  # the store's, above all: for whoever runs the server, not for a client
             _log.error("a call could not be handled: %s", error.message)
-            found = _fault(f"the server could not handle the call ({type(error).__name__}): ask whoever runs it")
+            found = _unhandled(error)
+        except MCPError:
+            raise
+        except Exception as error:  # noqa: BLE001 - before 2026 the protocol's server gives clients the text of any
+            _log.error("a call could not be handled: %s", type(error).__name__)
+            found = _unhandled(error)
         text = types.TextContent(type="text", text=found.text)
         return types.CallToolResult(content=[text], structured_content=dict(found.data), is_error=found.is_error)
 
@@ -150,7 +158,9 @@ class McpServer:
         if before is not None:
             return pending(before, self.review_url)
         done = await self.runtime.submit([call], caller=caller, thread=thread, turn=uuid4().hex)
-        return answers(done, self.review_url)[str(call.id)]
+        found = answers(done, self.review_url)[str(call.id)]
+        tool = self.offer.tools.get(name) if self._output_schemas else None
+        return found if tool is None else await asyncio.to_thread(as_listed, found, tool)
 
     async def _called_lazily(self, name: str, given: Mapping[str, Any], caller: Caller | None) -> Answer:
         if name != CALL:
@@ -240,7 +250,9 @@ def _caller_of(context: Any, otherwise: Caller | None) -> Caller | None:
     caller = getattr(getattr(user, "access_token", None), "caller", None)
     if not isinstance(caller, Caller):
         raise MCPError(types.INVALID_REQUEST, "nobody is known to be behind this request")
-    return replace(caller, origin=f"{request.url.scheme}://{request.url.netloc}")
+    host = request.headers.get("host", "")  # checked; still, `127.0.0.1:1@elsewhere` is no origin of ours
+    origin = f"{request.scope['scheme']}://{host}"
+    return replace(caller, origin=origin if _HOST.fullmatch(host) and Origin.of(origin) else None)
 
 
 async def _with_progress(work: Awaitable[Answer], session: Any) -> Answer:
@@ -261,6 +273,10 @@ async def _with_progress(work: Awaitable[Answer], session: Any) -> Answer:
 
 def _found(data: Any) -> Answer:
     return Answer(json.dumps(data, ensure_ascii=False), {"result": data})
+
+
+def _unhandled(error: Exception) -> Answer:
+    return _fault(f"the server could not handle the call ({type(error).__name__}): ask whoever runs it")
 
 
 def _fault(message: str) -> Answer:

@@ -17,29 +17,34 @@ if TYPE_CHECKING:
     from toolgen.tools.model import Toolset
 
 _EVERY: Final = 0.25  # seconds between looks at the files
-_Stamp = tuple[int, int, int] | None
+Stamp = tuple[int, int, int] | None
 
 
 class Files:
     """Toolset files by path with the API of each, and files that count from the next start only.
 
+    `stamps` are of all of them, taken before they were read: what changed while the server started is seen, too.
     `changed` is awaited when a toolset was taken. What happens is told on stderr.
     """
 
     def __init__(
-        self, runtime: Runtime, toolsets: Mapping[Path, str], others: list[Path], changed: Callable[[], Awaitable[None]]
+        self,
+        runtime: Runtime,
+        toolsets: Mapping[Path, str],
+        stamps: Mapping[Path, Stamp],
+        changed: Callable[[], Awaitable[None]],
     ) -> None:
         self._runtime = runtime
         self._apis = toolsets
         self._changed = changed
-        self._stamps = {path: _stamp(path) for path in [*toolsets, *others]}
+        self._stamps = dict(stamps)
 
     async def watch(self) -> None:
         """Look at the files until it is cancelled."""
         while True:
             await asyncio.sleep(_EVERY)
             for path, before in list(self._stamps.items()):
-                now = _stamp(path)
+                now = stamp(path)
                 if now != before:
                     self._stamps[path] = now
                     await self._look(path)
@@ -74,7 +79,7 @@ def tell(text: str) -> None:
         write(text, sys.stderr)
 
 
-def _stamp(path: Path) -> _Stamp:
+def stamp(path: Path) -> Stamp:
     """What tells one state of a file from another; None where there is none."""
     try:
         found = path.stat()

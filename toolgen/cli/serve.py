@@ -130,9 +130,12 @@ def serve(
     if transport is Transport.stdio and named is not None:
         raise UsageError(f"{named} is for --transport http")
     from toolgen.cli.listening import Listening
+    from toolgen.cli.reloading import stamp
     from toolgen.cli.serving import Offering, Serving
     from toolgen.cli.who import person
 
+    files = [Path(path) for path in (*toolset, *([approvals] if approvals is not None else []))]
+    stamps = {path: stamp(path) for path in files}
     found, gate = _read(toolset, approvals)
     dispatchers = upstream.dispatchers(
         found,
@@ -148,7 +151,7 @@ def serve(
     if transport is Transport.http:
         http.check()
     watched = {Path(path): loaded.api for path, (loaded, _) in zip(toolset, found, strict=True)}
-    serving = Serving(dispatchers, gate, watched, approvals, person(config), offering)
+    serving = Serving(dispatchers, gate, watched, stamps, person(config), offering)
     serving.run(store, key_file, http if transport is Transport.http else None)
 
 

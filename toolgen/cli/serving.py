@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolgen.cli.output import count, in_line, write
-from toolgen.cli.reloading import Files, tell
+from toolgen.cli.reloading import Files, Stamp, tell
 from toolgen.cli.stores import opened
 from toolgen.identity.caller import Caller
 
@@ -42,12 +42,12 @@ class Offering:
 
 @dataclass
 class Serving:
-    """One run of `toolgen serve`. `toolsets` are the files that are watched, with their APIs."""
+    """One run of `toolgen serve`. `toolsets` are files with their APIs; `stamps` those of all that are watched."""
 
     dispatchers: list[Dispatcher]
     config: ApprovalConfig | None
     toolsets: Mapping[Path, str]
-    approvals: str | None
+    stamps: Mapping[Path, Stamp]
     who: Decider
     offering: Offering
 
@@ -68,8 +68,7 @@ class Serving:
         stop, over = asyncio.Event(), asyncio.Event()
         async with Runtime(self.dispatchers, self.config, store=store) as runtime:
             server = self._server(runtime)
-            others = [] if self.approvals is None else [Path(self.approvals)]
-            files = Files(runtime, self.toolsets, others, server.tools_changed)
+            files = Files(runtime, self.toolsets, self.stamps, server.tools_changed)
             calls = Calls(server)
             with _signals(stop) as got:
                 tasks = [asyncio.create_task(files.watch()), asyncio.create_task(calls.end(stop, over))]

@@ -43,15 +43,23 @@ class KeySet:
 
         Raises DispatchRefused where the keys cannot be had.
         """
+        if self._is_fresh() and (found := self._of(key_id)) is not None:
+            return found  # whoever has a known key waits for nobody's unknown one
         async with self._lock:
-            now = time.monotonic()
-            if now >= self._fetched + _LASTS or (self._of(key_id) is None and now >= self._tried + _AT_MOST):
-                self._tried = now
-                self._keys, self._fetched = await self._fetch(), now
+            if not self._is_fresh() or self._of(key_id) is None:
+                if (now := time.monotonic()) >= self._tried + _AT_MOST:
+                    self._tried = now
+                    self._keys, self._fetched = await self._fetch(), now
+                elif not self._is_fresh():
+                    raise DispatchRefused(f"the key set of {self._origin} could not be read a moment ago")
             return self._of(key_id)
 
+    def _is_fresh(self) -> bool:
+        return time.monotonic() < self._fetched + _LASTS
+
     def _of(self, key_id: str | None) -> dict[str, Any] | None:
-        found = [key for key in self._keys if key_id in (None, key.get("kid"))]
+        """Keys that are for encryption sign nothing (`use` of RFC 7517, 4.2)."""
+        found = [key for key in self._keys if key_id in (None, key.get("kid")) and key.get("use") in (None, "sig")]
         return found[0] if len(found) == 1 else None
 
     async def _fetch(self) -> list[dict[str, Any]]:
