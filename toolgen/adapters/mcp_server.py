@@ -34,6 +34,8 @@ try:
     from mcp.server.stdio import stdio_server
     from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
     from mcp.shared.exceptions import MCPError
+
+    from toolgen.adapters import mcp_elicit
 except ImportError:
     raise MissingExtra("an MCP server needs the mcp package: pip install 'toolgen[mcp]'") from None
 
@@ -68,7 +70,8 @@ class McpServer:
 
     `review_url` is where people decide, with `{id}` for the approval. `output_schemas` lists what each tool may answer
     with. `lazy` offers three tools that search, describe and call all others, for APIs with hundreds of them.
-    `list_pending` is whether clients can list their own calls that wait. `protocol` is the server of the mcp package.
+    `list_pending` is whether clients can list their own calls that wait. With `elicit` users are asked through their
+    client about calls that the config lets who asks approve. `protocol` is the server of the mcp package.
     """
 
     def __init__(
@@ -80,10 +83,12 @@ class McpServer:
         output_schemas: bool = False,
         lazy: bool = False,
         list_pending: bool = True,
+        elicit: bool = False,
     ) -> None:
         self.runtime, self.review_url = runtime, review_url
         self.offer = Offer(runtime, reserved=OWN_NAMES)
         self._output_schemas, self._lazy, self._list_pending = output_schemas, lazy, list_pending
+        self._elicit = elicit
         self._caller: Caller | None = None  # of a connection that says nothing of who is behind it: stdio
         self._sessions: weakref.WeakSet[Any] = weakref.WeakSet()
         self._bus = InMemorySubscriptionBus()
@@ -97,6 +102,8 @@ class McpServer:
             on_read_resource=self._resource,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
+        if elicit:
+            self.protocol.middleware.append(mcp_elicit.boundary(name))
         self._own: dict[str, Callable[[Mapping[str, Any], Caller | None], Awaitable[Answer]]] = {
             RESULT: self._result,
             **({LIST: self._list} if list_pending else {}),
@@ -124,11 +131,16 @@ class McpServer:
         tools = [] if self._lazy else [listed(tool, output_schemas=self._output_schemas) for tool in self.offer]
         return types.ListToolsResult.model_validate({"tools": [*tools, *own]})
 
-    async def _call(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call(
+        self, context: Any, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller_of(context, self._caller)
         given = params.arguments or {}
         own = self._own.get(params.name)
-        if own is not None:
+        work: Awaitable[Answer]
+        if self._elicit and params.request_state is not None:
+            work = self._answered(params.request_state, params.input_responses, caller)
+        elif own is not None:
             work = own(given, caller)
         elif self._lazy:
             work = self._called_lazily(params.name, given, caller)
@@ -136,6 +148,12 @@ class McpServer:
             work = self.called(params.name, given, caller)
         try:
             found = await _with_progress(work, context.session)
+            approval = found.data.get("approvalId")
+            if self._elicit and own is None and params.request_state is None and approval is not None:
+                asked = await mcp_elicit.asked(self.runtime, context, caller, str(approval))
+                if isinstance(asked, types.InputRequiredResult):
+                    return asked
+                found = await self._result({"approvalId": approval}, caller) if asked else found
         except ToolgenError as error:  # the store's, above all: for whoever runs the server, not for a client
             _log.error("a call could not be handled: %s", error.message)
             found = _unhandled(error)
@@ -161,6 +179,11 @@ class McpServer:
         found = answers(done, self.review_url)[str(call.id)]
         tool = self.offer.tools.get(name) if self._output_schemas else None
         return found if tool is None else await asyncio.to_thread(as_listed, found, tool)
+
+    async def _answered(self, state: str, responses: Any, caller: Caller | None) -> Answer:
+        """What becomes of a call whose user was asked."""
+        approval = await mcp_elicit.answered(self.runtime, caller, state, responses)
+        return await self._result({"approvalId": approval}, caller)
 
     async def _called_lazily(self, name: str, given: Mapping[str, Any], caller: Caller | None) -> Answer:
         if name != CALL:

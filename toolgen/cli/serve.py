@@ -116,6 +116,12 @@ def serve(
     list_pending: Annotated[
         bool, typer.Option("--list-pending/--no-list-pending", help="Offer a tool that lists what waits.")
     ] = True,
+    elicit: Annotated[
+        bool,
+        typer.Option(
+            "--elicit", help="Ask users through their client, where the config lets who asks approve. Default: never."
+        ),
+    ] = False,
 ) -> None:
     """Serve tools to MCP clients."""
     given: dict[str, object] = {
@@ -145,7 +151,7 @@ def serve(
         allow_private=allow_private,
         config=config,
     )
-    offering = Offering(review_url, lazy=lazy, output_schemas=output_schemas, list_pending=list_pending)
+    offering = Offering(review_url, lazy=lazy, output_schemas=output_schemas, list_pending=list_pending, elicit=elicit)
     hosts, origins = tuple(allow_host or ()), tuple(allow_origin or ())
     http = Listening(host or "127.0.0.1", 8000 if port is None else port, verifier, audience, issuer, hosts, origins)
     if transport is Transport.http:

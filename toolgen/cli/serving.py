@@ -38,6 +38,7 @@ class Offering:
     lazy: bool
     output_schemas: bool
     list_pending: bool
+    elicit: bool
 
 
 @dataclass
@@ -91,6 +92,7 @@ class Serving:
             output_schemas=offered.output_schemas,
             lazy=offered.lazy,
             list_pending=offered.list_pending,
+            elicit=offered.elicit,
         )
 
     async def _serve(self, server: McpServer, http: Listening | None, stop: asyncio.Event) -> None:
