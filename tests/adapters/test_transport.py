@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -467,3 +468,90 @@ def test_a_client_that_tries_again_by_itself_meets_the_gate_each_time(world: Wor
     world.run(main())
     assert len(runtime.store.pauses()) == 1
     assert world.api.lines == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "action=list&action=delete",
+        "action=list&Action=delete",
+        "action=list&%61ction=delete",
+        "action=list&action[]=delete",
+        "action=list&x=1;action=delete",
+    ],
+)
+def test_a_query_from_which_a_server_could_take_another_operation_is_refused(query: str) -> None:
+    runtime, sent = small({"/x?action=list": {"get": "list"}}, {"unmatched": "allow"})
+    assert tries(runtime, "GET", f"{URL}/x?action=list&page=2").status_code == 200
+    assert tries(runtime, "GET", f"{URL}/x?{query}").refused is Refused.denied
+    assert len(sent) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"data": {"_method": "DELETE"}},
+        {"json": {"_method": "DELETE"}},
+        {"files": {"_method": (None, "DELETE")}},
+        {"content": b"x=1&%5Fmethod=DELETE", "headers": {"Content-Type": "application/x-www-form-urlencoded"}},
+        {"url": f"{URL}/pets?x=1;_method=DELETE"},
+        {"content": b"{}", "headers": [("Content-Type", "application/json"), ("Content-Type", "text/plain")]},
+        {"content": b"{}", "headers": {"Content-Type": "application/json; charset=utf-7"}},
+    ],
+)
+def test_a_body_that_says_another_method_or_is_read_in_two_ways_is_refused(body: Any) -> None:
+    runtime, sent = small(PETS, {"unmatched": "allow"})
+    assert tries(runtime, "POST", **{"url": f"{URL}/pets", **body}).refused is Refused.denied
+    assert sent == []
+
+
+def test_approvals_of_arguments_hold_for_no_request_whose_arguments_nobody_knows(world: World) -> None:
+    runtime, url = world.runtime(), f"{world.api.url}/pets"
+    pause = tries(runtime, "POST", url, json=REX)
+    wish = Verdict("approved", remember=Remember(Scope.fields, fields=("name",), uses=5))
+    decision = Decision("approved", calls={pause.calls[0].id: wish}, revision=pause.revision)
+    world.run(runtime.decide(pause.id, decision, decider=BOSS))
+    assert tries(runtime, "POST", url, json=REX).status_code == 200
+    assert isinstance(tries(runtime, "POST", url, json={"name": "Tom"}), Pause)
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
+def test_of_a_body_that_is_not_sent_no_length_is_made_up(method: str, status: int) -> None:
+    runtime, _ = small({"/p": {method.lower(): "p"}}, {"unmatched": "allow"}, answer=lambda _: httpx2.Response(status))
+    assert "content-length" not in tries(runtime, method, f"{URL}/p").headers
+
+
+@pytest.mark.parametrize("name", ["X-Original-URL", "X-Rewrite-URL", "X_Original_Url", "X-Envoy-Original-Path"])
+def test_headers_that_name_another_path_are_refused(name: str) -> None:
+    runtime, sent = small(PETS, {"unmatched": "allow"})
+    assert tries(runtime, "GET", f"{URL}/pets", headers={name: "/admin"}).refused is Refused.denied
+    assert sent == []
+
+
+@pytest.mark.parametrize("query", ["shop=mine", "%73hop=mine", "Shop=mine", "a=1;shop=mine", "shop[]=mine"])
+def test_no_spelling_of_a_key_in_the_query_is_passed_on(query: str) -> None:
+    runtime, sent = small(
+        PETS, {"unmatched": "allow"}, schemes={"key": {"type": "apiKey", "in": "query", "name": "shop"}}
+    )
+    assert tries(runtime, "GET", f"{URL}/pets?{query}&page=2").status_code == 200
+    assert "mine" not in str(sent[0].url)
+    assert sent[0].url.params["page"] == "2"
+
+
+def test_a_body_that_is_packed_cannot_be_looked_at_and_is_refused() -> None:
+    runtime, sent = small(PETS, {"unmatched": "allow"})
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/x-www-form-urlencoded"}
+    packed = gzip.compress(b"_method=DELETE")
+    assert tries(runtime, "POST", f"{URL}/pets", content=packed, headers=headers).refused is Refused.denied
+    assert sent == []
+
+
+def test_what_nobody_declared_is_looked_at_each_time_whatever_was_remembered() -> None:
+    runtime, sent = small(PETS, {"unmatched": "allow"})
+    pause = tries(runtime, "PATCH", f"{URL}/pets/7")
+    wish = Verdict("approved", remember=Remember(Scope.endpoint))
+    decision = Decision("approved", calls={pause.calls[0].id: wish}, revision=pause.revision)
+    asyncio.run(runtime.decide(pause.id, decision, decider=BOSS))
+    assert tries(runtime, "PATCH", f"{URL}/pets/7").status_code == 200
+    assert isinstance(tries(runtime, "PATCH", f"{URL}/pets/7"), Pause)
+    assert len(sent) == 1

@@ -41,8 +41,7 @@ async def asked(runtime: Runtime, context: Any, caller: Caller | None, approval:
     """Ask about an approval: an InputRequiredResult for a client of today, True where an older one has answered, and
     None where nobody may be asked, or nobody answered."""
     pause = await _own(runtime, caller, approval)
-    capabilities = context.session.client_capabilities
-    if pause is None or caller is None or capabilities is None or capabilities.elicitation is None:
+    if pause is None or caller is None or not _has_forms(context.session.client_capabilities):
         return None
     told = _told(pause)
     if told is None:
@@ -85,6 +84,12 @@ async def _own(runtime: Runtime, caller: Caller | None, approval: str) -> Pause 
         return None
     free = all(not call.terms.approvers and call.terms.allow_self_approval for call in pause.waiting)
     return pause if pause.waiting and pause.requester == caller.subject and free else None
+
+
+def _has_forms(client: types.ClientCapabilities | None) -> bool:
+    """Whether the client can show its user a form; one that names no kind of question can."""
+    can = client.elicitation if client is not None else None
+    return can is not None and (can.form is not None or can.url is None)
 
 
 def _told(pause: Pause) -> str | None:

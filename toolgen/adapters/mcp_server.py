@@ -154,6 +154,8 @@ class McpServer:
                 if isinstance(asked, types.InputRequiredResult):
                     return asked
                 found = await self._result({"approvalId": approval}, caller) if asked else found
+            if own is None and self._output_schemas and (tool := self.offer.tools.get(params.name)) is not None:
+                found = await asyncio.to_thread(as_listed, found, tool)
         except ToolgenError as error:  # the store's, above all: for whoever runs the server, not for a client
             _log.error("a call could not be handled: %s", error.message)
             found = _unhandled(error)
@@ -176,9 +178,7 @@ class McpServer:
         if before is not None:
             return pending(before, self.review_url)
         done = await self.runtime.submit([call], caller=caller, thread=thread, turn=uuid4().hex)
-        found = answers(done, self.review_url)[str(call.id)]
-        tool = self.offer.tools.get(name) if self._output_schemas else None
-        return found if tool is None else await asyncio.to_thread(as_listed, found, tool)
+        return answers(done, self.review_url)[str(call.id)]
 
     async def _answered(self, state: str, responses: Any, caller: Caller | None) -> Answer:
         """What becomes of a call whose user was asked."""

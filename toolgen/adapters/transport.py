@@ -171,5 +171,7 @@ def _capped(pieces: Iterable[bytes]) -> bytes:
 def _response(request: Any, whole: Any) -> Any:
     """The answer as a Response of the library whose client asked."""
     library = sys.modules[type(request).__module__.partition(".")[0]]
-    headers = [*whole.headers, ("Content-Length", str(len(whole.content)))]
+    headers = list(whole.headers)
+    if request.method != "HEAD" and whole.status not in (204, 304):  # there it is of a body that is not sent
+        headers.append(("Content-Length", str(len(whole.content))))
     return library.Response(whole.status, headers=headers, content=whole.content, request=request)

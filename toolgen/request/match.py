@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, unquote_plus
 
 from toolgen.errors import RequestError
 from toolgen.identity.origin import Origin
@@ -54,22 +55,43 @@ def match(operations: Iterable[Operation], method: str, url: str) -> Matched:
     rest = url.partition("://")[2].partition("#")[0]
     target, _, query = rest.partition("?")
     path = "/" + target.partition("/")[2]
-    here = [one for one in operations if origin is not None and Origin.of(one.base.url) == origin]
+    here = [one for one in operations if origin is not None and _origin(one.base.url) == origin]
     if origin is None or "@" in target.partition("/")[0] or not here:
         raise RequestError("no toolset has the server of this request; nothing was sent")
     _check_path(path)
     found = [matched for one in here if (matched := _of(one, method, path, query)) is not None]
-    return _best(found) if found else _undeclared(here, path)
+    if not found:
+        return _undeclared(here, path)
+    chosen = _best(found)
+    alike = [one for one in here if _constant(one.tool) and _is_at(one, path)]
+    if alike:
+        _check_query(chosen, alike, query)
+    return chosen
+
+
+@lru_cache(maxsize=1024)
+def _origin(url: str) -> Origin | None:
+    return Origin.of(url)
+
+
+def _is_at(one: Operation, path: str) -> bool:
+    """Whether a path is of an operation's template, whatever the method and the query."""
+    own = _below(one.base, path)
+    return own is not None and path_template(one.tool).values(own) is not None
 
 
 def _of(one: Operation, method: str, path: str, query: str) -> Matched | None:
     """The match of a request with one operation, or None."""
     tool = one.tool
-    if (tool.request.method or tool.endpoint.method.upper()) != method or not _has(one, query):
+    if (tool.request.method or tool.endpoint.method.upper()) != method:
         return None
     own = _below(one.base, path)
-    values = path_template(tool).values(own) if own is not None else None
-    if own is None or values is None:
+    # The text before the first expression is compared first: it is quick, and most operations end there.
+    head = (tool.request.template or tool.endpoint.path).partition("?")[0].partition("{")[0]
+    if own is None or not own.startswith(head) or not _has(one, query):
+        return None
+    values = path_template(tool).values(own)
+    if values is None:
         return None
     names = placeholders((tool.request.template or tool.endpoint.path).partition("?")[0])
     return Matched(tool.home.api, one.base, own, tool, tuple(zip(names, values, strict=True)))
@@ -77,15 +99,43 @@ def _of(one: Operation, method: str, path: str, query: str) -> Matched | None:
 
 def _has(one: Operation, query: str) -> bool:
     """Whether the constant query of a path, which tells operations apart, is in a request's."""
-    constant = (one.tool.request.template or "").partition("?")[2]
+    constant = "&".join(filter(None, (one.base.query, (one.tool.request.template or "").partition("?")[2])))
+    if not constant:
+        return True
     given = parse_qsl(query, keep_blank_values=True)
     return all(pair in given for pair in parse_qsl(constant, keep_blank_values=True))
 
 
+def _plain_keys(query: str) -> list[str]:
+    """The keys of a query as the least careful server compares them: parted at `;` too, without case and brackets."""
+    keys = (unquote_plus(pair.partition("=")[0]) for pair in re.split("[&;]", query))
+    return [key.partition("[")[0].strip().lower() for key in keys if key]
+
+
+def _check_query(chosen: Matched, alike: Iterable[Operation], query: str) -> None:
+    """Raises RequestError for a query from which a server could take another operation of the same path."""
+    own = _plain_keys(_constant(chosen.tool))
+    others = [_plain_keys(_constant(one.tool)) for one in alike]
+    given = _plain_keys(query)
+    for key in {*own, *(key for keys in others for key in keys)}:
+        if given.count(key) != own.count(key):
+            raise RequestError(f"the query has {key!r} otherwise than the operation, which it names; nothing was sent")
+
+
+def _constant(tool: Tool | None) -> str:
+    return (tool.request.template or "").partition("?")[2] if tool is not None else ""
+
+
+@lru_cache(maxsize=1024)
+def _prefix(url: str) -> str:
+    """The path of a server, without a slash at its end."""
+    _, slash, path = url.partition("://")[2].partition("/")
+    return (slash + path).rstrip("/")
+
+
 def _below(base: Base, path: str) -> str | None:
     """A path without that of the server, or None for one that is not below it."""
-    prefix = "/" + base.url.partition("://")[2].partition("/")[2] if "/" in base.url.partition("://")[2] else ""
-    prefix = prefix.rstrip("/")
+    prefix = _prefix(base.url)
     if not path.startswith(prefix):
         return None
     own = path[len(prefix) :]

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import quote, unquote
 
 from toolgen.errors import ArgumentsError, LimitExceeded, Problem, RequestError, SyntaxFault
 from toolgen.identity.secret_names import is_secret_name
 from toolgen.openapi.keys import METHODS
 from toolgen.openapi.parameters import is_json
 from toolgen.openapi.source.json_text import load_json
-from toolgen.overrides import canonical, is_method_header, is_method_key
+from toolgen.overrides import canonical, is_method_header
 from toolgen.request.arguments import validated
 from toolgen.request.match import Matched
 from toolgen.request.model import ResolvedRequest
+from toolgen.request.names import header_fault, key_fault
 from toolgen.tools.generate import generate
 from toolgen.tools.model import Tool, Toolset
 
@@ -31,6 +33,7 @@ _DROPPED: Final = frozenset(
     " proxy-authorization proxy-connection te trailer transfer-encoding upgrade via x-forwarded-for x-forwarded-host"
     " x-forwarded-port x-forwarded-proto x-real-ip".split()
 )
+_OF_THE_BODY: Final = frozenset({"accept", "content-type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,9 @@ def resolved(raw: RawRequest, found: Matched, tool: Tool, schemes: Mapping[str, 
         if canonical(name) in declared or not (_is_dropped(name) or ("header", canonical(name)) in owned)
     )
     _check_steering(headers, raw)
+    _check_fields(headers, raw.body)
     rest, _, query = raw.url.partition("#")[0].partition("?")
-    kept = [pair for pair in query.split("&") if pair and ("query", _key(pair)) not in owned]
+    kept = [pair for pair in query.split("&") if pair and not _is_owned(pair, owned)]
     if found.tool is not None:
         _check(found.tool, found, kept, headers, raw.body)
     return ResolvedRequest(
@@ -106,6 +110,12 @@ def _owned(schemes: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
+def _is_owned(pair: str, owned: frozenset[tuple[str, str]]) -> bool:
+    """Whether a server could take a pair of the query for a key: parted at `;` too, without case and brackets."""
+    names = {name.lower() for where, name in owned if where == "query"}
+    return any({key, key.partition("[")[0]} & names for key in (_key(part).strip().lower() for part in pair.split(";")))
+
+
 def _key(pair: str) -> str:
     return unquote(pair.partition("=")[0].replace("+", " "))
 
@@ -115,11 +125,39 @@ def _check_steering(headers: Sequence[tuple[str, str]], raw: RawRequest) -> None
     for name, value in headers:
         if is_method_header(name):
             raise RequestError(f"the header {name!r} says another method than the request's; nothing was sent")
+        if canonical(name) not in _OF_THE_BODY and header_fault(name):
+            raise RequestError(f"the header {name!r} would have some servers read another request; nothing was sent")
         if not _NAME.fullmatch(name) or any(ord(one) < 32 and one != "\t" for one in value):
             raise RequestError("a header of this request is not one that can be sent; nothing was sent")
-    for key, _ in parse_qsl(raw.url.partition("?")[2].partition("#")[0], keep_blank_values=True):
-        if is_method_key(key):
+    for pair in re.split("[&;]", raw.url.partition("?")[2].partition("#")[0]):
+        if key_fault(key := _key(pair)):
             raise RequestError(f"the query has {key!r}, which says another method than the request's; nothing was sent")
+
+
+def _check_fields(headers: Sequence[tuple[str, str]], body: bytes) -> None:
+    """Raise RequestError for a body that is read in two ways, or has a field that says another method."""
+    if any(canonical(name) == "content-encoding" and value.strip().lower() != "identity" for name, value in headers):
+        raise RequestError("the body of the request is packed, and cannot be looked at; nothing was sent")
+    types = [value for name, value in headers if canonical(name) == "content-type"]
+    if len(types) > 1:
+        raise RequestError("the request says more than once of which type its body is; nothing was sent")
+    kind, _, options = (types[0] if types else "").lower().partition(";")
+    charset = re.search(r"charset\s*=\s*[\"']?([^\s;\"']*)", options)
+    if is_json(kind.strip()) and charset is not None and charset[1] not in ("utf-8", "utf8", "us-ascii"):
+        raise RequestError("the JSON body of the request is not said to be UTF-8; nothing was sent")
+    keys: list[str] = []
+    if is_json(kind.strip()):
+        with suppress(UnicodeDecodeError, SyntaxFault, LimitExceeded):
+            data = load_json(body.decode("utf-8"), "the body")
+            keys = list(data) if isinstance(data, dict) else []
+    elif kind.strip() == "multipart/form-data":
+        found = re.findall(rb"""name\*?\s*=\s*(?:"([^"]*)"|([^\s;"]+))""", body, re.IGNORECASE)
+        keys = [(quoted or bare).decode("latin-1") for quoted, bare in found]
+    elif kind.strip() in ("", "application/x-www-form-urlencoded"):
+        keys = [_key(pair) for pair in re.split("[&;]", body.decode("latin-1"))]
+    for key in keys:
+        if key_fault(key):
+            raise RequestError(f"the body has {key[:60]!r}, which says another method than the request's")
 
 
 def _check(

@@ -98,7 +98,8 @@ async def _passed(batch: Batch, found: ClassifiedCall, work: RawWork, fingerprin
         before = await _before(batch, work, fingerprint)
         if before is not None:
             return before
-        waiting = await runtime.remembered.used(batch, [ready])
+        # What nobody declared is looked at each time: a remembered approval is of an operation.
+        waiting = [ready] if work.request.is_undeclared else await runtime.remembered.used(batch, [ready])
         pause = await pausing.paused(batch, waiting, Turn())
         if pause is not None:
             return Passed(pause)

@@ -19,6 +19,7 @@ from toolgen.approvals.audit import Entry
 from toolgen.approvals.binding import gating_digest
 from toolgen.approvals.decide import kind_of
 from toolgen.approvals.model import Decider, Pause, PausedCall, Remember, Scope, Verdict, VerdictKind, stamp
+from toolgen.approvals.names import RESERVED
 from toolgen.approvals.rows import moment, seconds
 from toolgen.approvals.states import CallState
 from toolgen.approvals.tables import remembered
@@ -77,7 +78,7 @@ class Remembered:
         """Remember an approval that a decision asks to be."""
         wish = verdict.remember
         allowed = kind_of(verdict.verdict) is VerdictKind.approved and call.state is CallState.approved
-        if wish is None or not allowed or call.destructive:
+        if wish is None or not allowed or call.destructive or _is_blind(wish.scope, pause.thread):
             return
         await self._runtime.in_store(self._keep, pause, call, wish, decider)
 
@@ -156,7 +157,12 @@ class Remembered:
                 current = data["toolDigest"] == one.work.tool_digest and data["gating"] == gating_digest(
                     self._runtime.gate
                 )
-                if over or not current or not any(_is_covered(keys, data, one) for keys in store.keys.all):
+                if (
+                    over
+                    or not current
+                    or _is_blind(data["scope"], batch.thread)
+                    or not any(_is_covered(keys, data, one) for keys in store.keys.all)
+                ):
                     continue
                 held = query.where(remembered.c.id == row["id"]).with_for_update()
                 if connection.execute(held).first() is None:
@@ -231,6 +237,11 @@ def _kept(row: Mapping[Any, Any]) -> Kept:
         left=row["left"],
         revoked=moment(row["revoked"]),
     )
+
+
+def _is_blind(scope: Scope | str, thread: str) -> bool:
+    """Whether a scope speaks of arguments that nobody knows: those of a program's own request."""
+    return Scope(scope) is Scope.fields and thread.startswith(RESERVED)
 
 
 def _is_covered(keys: Keys, data: Mapping[str, Any], one: Any) -> bool:
