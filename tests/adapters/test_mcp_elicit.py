@@ -253,3 +253,17 @@ def test_an_approved_answer_that_is_not_as_documented_reaches_a_client_that_chec
         assert "not what the API's document says" in found.structured_content["message"]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_user_is_asked_once_however_often_the_call_is_made(world: World, mode: str) -> None:
+    user = User(CANCEL, YES)
+
+    async def main() -> list[Any]:
+        async with Served(world, elicit=True) as served, AsyncExitStack() as stack:
+            client = await http_client(stack, served.url, "token-of-ann", mode=mode, elicitation_callback=user)
+            return [answered(await client.call_tool("addPet", REX)) for _ in range(3)]
+
+    found = world.run(main())
+    assert {(one.status, one.approval) for one in found} == {("pending", found[0].approval)}
+    assert len(user.asked) == 1

@@ -9,6 +9,7 @@ result of a call; before it, a request of the server's own).
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
@@ -37,11 +38,11 @@ def boundary(name: str) -> RequestStateBoundary:
     return RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
 
 
-async def asked(runtime: Runtime, context: Any, caller: Caller | None, approval: str) -> Any:
-    """Ask about an approval: an InputRequiredResult for a client of today, True where an older one has answered, and
+async def asked(runtime: Runtime, context: Any, caller: Caller | None, approval: str, since: datetime) -> Any:
+    """Ask about an approval that is not older than the call, once: an InputRequiredResult for a client of today, True where an older one has answered, and
     None where nobody may be asked, or nobody answered."""
     pause = await _own(runtime, caller, approval)
-    if pause is None or caller is None or not _has_forms(context.session.client_capabilities):
+    if pause is None or caller is None or pause.created < since or not _has_forms(context.session.client_capabilities):
         return None
     told = _told(pause)
     if told is None:

@@ -134,7 +134,7 @@ class McpServer:
     async def _call(
         self, context: Any, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        caller = _caller_of(context, self._caller)
+        caller, began = _caller_of(context, self._caller), self.runtime.store.clock()
         given = params.arguments or {}
         own = self._own.get(params.name)
         work: Awaitable[Answer]
@@ -150,7 +150,7 @@ class McpServer:
             found = await _with_progress(work, context.session)
             approval = found.data.get("approvalId")
             if self._elicit and own is None and params.request_state is None and approval is not None:
-                asked = await mcp_elicit.asked(self.runtime, context, caller, str(approval))
+                asked = await mcp_elicit.asked(self.runtime, context, caller, str(approval), began)
                 if isinstance(asked, types.InputRequiredResult):
                     return asked
                 found = await self._result({"approvalId": approval}, caller) if asked else found
