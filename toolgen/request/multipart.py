@@ -47,17 +47,38 @@ def parts_of(value: dict[str, Any], encoding: dict[str, Encoding]) -> tuple[Part
 
 def written(media_type: str, parts: Sequence[Part]) -> tuple[str, bytes]:
     """(Content-Type, body) of the parts. The boundary is derived from them, so that the same parts give the same bytes."""
-    pieces = [(_head(part), part.data) for part in parts]
+    return _under_own_boundary(
+        media_type, [b"\r\n%s\r\n\r\n%s" % (_head(part), part.data) for part in parts], b"--\r\n"
+    )
+
+
+def rewritten(media_type: str, body: bytes) -> tuple[str, bytes]:
+    """(Content-Type, body) under a boundary that follows from the parts, of one that a client made up.
+
+    As they are where the boundary stands anywhere but between parts, or is none.
+    """
+    found = _BOUNDARY.search(media_type)
+    given = found[0].partition("=")[2].strip().strip('"').encode("latin-1", "replace") if found else b""
+    if not given:
+        return media_type, body
+    first, *parts = (b"\r\n" + body).split(b"\r\n--" + given)
+    end = parts.pop() if parts else b""
+    if first or end not in (b"--", b"--\r\n") or not all(part.startswith(b"\r\n") for part in parts):
+        return media_type, body
+    return _under_own_boundary(media_type, parts, end)
+
+
+def _under_own_boundary(media_type: str, texts: Sequence[bytes], end: bytes) -> tuple[str, bytes]:
+    """The texts between the boundaries under one that follows from them, and is in none of them."""
     digest = hashlib.sha256()
-    for piece in pieces:
-        for text in piece:
-            digest.update(len(text).to_bytes(8, "big") + text)
+    for text in texts:
+        digest.update(len(text).to_bytes(8, "big") + text)
     boundary = digest.hexdigest()[:40].encode()
-    while any(boundary in text for piece in pieces for text in piece):  # then the next one that follows from it
+    while any(boundary in text for text in texts):  # then the next one that follows from it
         boundary = hashlib.sha256(boundary).hexdigest()[:40].encode()
-    body = b"".join(b"--%s\r\n%s\r\n\r\n%s\r\n" % (boundary, head, data) for head, data in pieces)
     bare = _BOUNDARY.sub("", media_type)
-    return f"{bare}; boundary={boundary.decode()}", body + b"--%s--\r\n" % boundary
+    line = b"\r\n--" + boundary
+    return f"{bare}; boundary={boundary.decode()}", line.join([b"", *texts, end])[2:]
 
 
 def _head(part: Part) -> bytes:

@@ -22,6 +22,7 @@ from toolgen.overrides import canonical, is_method_header
 from toolgen.request.arguments import validated
 from toolgen.request.match import Matched
 from toolgen.request.model import ResolvedRequest
+from toolgen.request.multipart import rewritten
 from toolgen.request.names import header_fault, key_fault
 from toolgen.tools.generate import generate
 from toolgen.tools.model import Tool, Toolset
@@ -33,6 +34,7 @@ _DROPPED: Final = frozenset(
     " proxy-authorization proxy-connection te trailer transfer-encoding upgrade via x-forwarded-for x-forwarded-host"
     " x-forwarded-port x-forwarded-proto x-real-ip".split()
 )
+_Headers = tuple[tuple[str, str], ...]
 _OF_THE_BODY: Final = frozenset({"accept", "content-type"})
 
 
@@ -66,17 +68,28 @@ def resolved(raw: RawRequest, found: Matched, tool: Tool, schemes: Mapping[str, 
     kept = [pair for pair in query.split("&") if pair and not _is_owned(pair, owned)]
     if found.tool is not None:
         _check(found.tool, found, kept, headers, raw.body)
+    headers, body = _with_own_boundary(headers, raw.body)
     return ResolvedRequest(
         tool=tool,
         method=raw.method,
         url=f"{found.base.url}{found.path if found.path != '/' or rest.endswith('/') else ''}"
         + (f"?{'&'.join(kept)}" if kept else ""),
         headers=headers,
-        body=raw.body or None,
+        body=body or None,
         server=found.base.url,
         notes=() if found.tool is not None else ("the API's document has no such operation",),
         is_undeclared=found.tool is None,
     )
+
+
+def _with_own_boundary(headers: _Headers, body: bytes) -> tuple[_Headers, bytes]:
+    """A form in parts under a boundary that follows from them: a client makes up another each time, and what was
+    approved would never be made again."""
+    given = next((value for name, value in headers if canonical(name) == "content-type"), "")
+    if given.partition(";")[0].strip().lower() != "multipart/form-data":
+        return headers, body
+    media_type, body = rewritten(given, body)
+    return tuple((name, media_type if canonical(name) == "content-type" else value) for name, value in headers), body
 
 
 def undeclared(found: Matched, method: str) -> Toolset:
@@ -166,7 +179,7 @@ def _check(
     """Raise ArgumentsError for what is missing, and for values that are not what the tool's schema says."""
     required = set(tool.parameters.get("required", ()))
     there = {
-        "query": {_key(pair) for pair in query},
+        "query": {name for key in map(_key, query) for name in (key, key.partition("[")[0])},
         "header": {name.lower() for name, _ in headers},
         "path": {name for name, _ in found.values},
     }
@@ -174,6 +187,7 @@ def _check(
         Problem(f"the {where} {name!r} is missing", f"/{argument}")
         for argument, where, name in ((one.argument, one.location, one.name) for one in tool.bindings)
         if argument in required and where in there and (name.lower() if where == "header" else name) not in there[where]
+        if not (where == "query" and _is_spread(tool, argument, name))
     ]
     if missing:
         raise ArgumentsError(f"the request is not one of {tool.name}; nothing was sent", missing)
@@ -181,6 +195,16 @@ def _check(
     if body is not None:
         argument, value = body
         validated(_Part(tool, argument), {argument: value})
+
+
+def _is_spread(tool: Tool, argument: str, name: str) -> bool:
+    """Whether a parameter of the query may be an object whose keys stand in it, and not its own name."""
+    kinds = tool.parameters["properties"][argument]
+    kind = kinds.get("type") if isinstance(kinds, Mapping) else None
+    plain = {kind} if isinstance(kind, str) else set(kind or ())
+    is_object = not plain or "object" in plain
+    leaves = [leaf for leaf in tool.request.query if leaf.name == name and leaf.media_type is None]
+    return is_object and any(leaf.style in (None, "form") and leaf.explode is not False for leaf in leaves)
 
 
 def _body_of(tool: Tool, headers: Sequence[tuple[str, str]], content: bytes) -> tuple[str, Any] | None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toolgen.runtime.core import Runtime
     from toolgen.tools.model import Toolset
 
+_CALL: Final = "request"  # the id of the call that a request stands for
 # What a request that was refused, or of which nothing is known, is told again: for as long as an approval would hold.
 _STANDS: Final = (CallState.rejected, CallState.expired, CallState.cancelled, CallState.outcome_unknown)
 
@@ -75,7 +76,7 @@ async def pass_on(runtime: Runtime, work: RawWork, caller: Caller | None, stands
 
 def _classified(runtime: Runtime, work: RawWork, stands_for: Toolset | None) -> ClassifiedCall:
     tool = work.request.tool
-    call = ToolCall(uuid4().hex, tool.name, {}, tool.home.api)
+    call = ToolCall(_CALL, tool.name, {}, tool.home.api)
     gate = runtime.gate if stands_for is None else Gate(runtime.gate.layers, [stands_for])
     (found,) = gate.classify([call]).calls
     if stands_for is None or found.outcome is not Outcome.allowed:
@@ -87,7 +88,7 @@ def _classified(runtime: Runtime, work: RawWork, stands_for: Toolset | None) -> 
 
 
 async def _passed(batch: Batch, found: ClassifiedCall, work: RawWork, fingerprint: str) -> Passed:
-    runtime, call, result = batch.runtime, found.call, found.result
+    call, result = found.call, found.result
     assert call.id is not None
     if result.outcome is Outcome.denied:
         batch.note("denied", call.id, tool=str(call.name)[:128], reason=found.reason)
@@ -95,27 +96,50 @@ async def _passed(batch: Batch, found: ClassifiedCall, work: RawWork, fingerprin
         return Passed(result=refused(call.name, Refused.denied, said))
     ready = await batch.asked(Ready(found, call, work, result.outcome, result.reason, fingerprint))
     if ready is not None and ready.outcome is Outcome.gated:
-        before = await _before(batch, work, fingerprint)
-        if before is not None:
-            return before
-        # What nobody declared is looked at each time: a remembered approval is of an operation.
-        waiting = [ready] if work.request.is_undeclared else await runtime.remembered.used(batch, [ready])
+        return await _gated(batch, ready, work)
+    if ready is not None:
+        await batch.run_one(ready)
+    return _ran(batch, call.id, work)
+
+
+def _ran(batch: Batch, call: str, work: RawWork) -> Passed:
+    return Passed(result=batch.results[call], answer=work.answers[-1] if work.answers else None)
+
+
+async def _gated(batch: Batch, ready: Ready, work: RawWork) -> Passed:
+    """What became of the same request before, or the pause in which it waits now.
+
+    The pauses of one request are a chain: the turn of each is the id of the one before. Of those who ask at once one
+    is kept then, and the others find it.
+    """
+    store = batch.runtime.store
+    found = await batch.runtime.in_store(store.pauses, batch.tenant, limit=1, thread=batch.thread)
+    last = found[0] if found else None
+    before = await _before(batch, last, work)
+    if before is not None:
+        return before
+    # What nobody declared is looked at each time: a remembered approval is of an operation.
+    waiting = [ready] if work.request.is_undeclared else await batch.runtime.remembered.used(batch, [ready])
+    while waiting:
+        batch.turn = last.id if last is not None else "first"
         pause = await pausing.paused(batch, waiting, Turn())
         if pause is not None:
             return Passed(pause)
-    elif ready is not None:
-        await batch.run_one(ready)
-    return Passed(result=batch.results[call.id], answer=work.answers[-1] if work.answers else None)
+        faster = (await batch.turn_so_far()).last
+        if faster is None:  # it cannot wait, and has a result that says why
+            break
+        before = await _before(batch, faster, work)
+        if before is not None:
+            return before
+        last = faster
+    return _ran(batch, ready.id, work)
 
 
-async def _before(batch: Batch, work: RawWork, fingerprint: str) -> Passed | None:
+async def _before(batch: Batch, pause: Pause | None, work: RawWork) -> Passed | None:
     """What became of the same request when it was made before; None where it is to be asked about."""
     runtime = batch.runtime
-    filters: dict[str, Any] = {"requester": batch.requester, "thread": batch.thread}
-    pauses = await runtime.in_store(runtime.store.pauses, batch.tenant, limit=1, **filters)
-    if not pauses:
+    if pause is None or pause.requester != batch.requester:  # whose it was is erased
         return None
-    (pause,) = pauses
     (call,) = pause.calls
     if call.state is CallState.pending:
         return Passed(pause)
